@@ -1,0 +1,18 @@
+# incipit_compile_options: what each target of this project is compiled with, and nothing that
+# leaks into a host's build.
+add_library(incipit_compile_options INTERFACE)
+
+# A compiler that fuses a*b+c on its own would make results depend on inlining (docs/guarantees.md).
+target_compile_options(incipit_compile_options INTERFACE -ffp-contract=off
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast
+  -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wcast-align -Wformat=2 -Wundef
+  -Wdouble-promotion -Wimplicit-fallthrough
+  $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond;-Wlogical-op;-Wuseless-cast>
+  $<$<BOOL:${INCIPIT_WERROR}>:-Werror>)
+
+if(INCIPIT_SANITIZE)
+  target_compile_options(incipit_compile_options INTERFACE
+    -fsanitize=${INCIPIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    -D_GLIBCXX_ASSERTIONS)
+  target_link_options(incipit_compile_options INTERFACE -fsanitize=${INCIPIT_SANITIZE})
+endif()

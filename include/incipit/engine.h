@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_ENGINE_H_
+#define INCIPIT_ENGINE_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "incipit/error.h"
+#include "incipit/export.h"
+#include "incipit/log.h"
+#include "incipit/message.h"
+#include "incipit/metrics.h"
+#include "incipit/prefix_cache.h"
+#include "incipit/sampling.h"
+
+namespace incipit::inline v0 {
+
+/// Number format of the KV cache. kAuto: bf16 where the CPU multiplies it, else f16.
+enum class KvType { kAuto, kF32, kF16, kBF16 };
+
+/// Which kernels run on the CPU. kAuto: the fastest that this machine has.
+enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
+
+/// What meets quantised weights. In each mode a position's logits are the same bits with and
+/// without the cache, in any batch, on any number of threads.
+enum class Activations {
+  kInt8,   ///< Activations rounded to 8 bits per block of 32: several times faster. The default.
+  kFloat,  ///< Weights expanded to f32: for comparing with other implementations.
+};
+
+struct EngineOptions {
+  std::filesystem::path model = {};  ///< A GGUF file or a Hugging Face directory.
+  KvType kv_type = KvType::kAuto;
+  Activations activations = Activations::kInt8;
+  CpuPath cpu_path = CpuPath::kAuto;
+  unsigned threads = 0;           ///< 0: the CPUs that this process may use.
+  std::size_t max_context = 0;    ///< In tokens; 0: what the model was trained for.
+  std::size_t kv_pool_bytes = 0;  ///< 0: the smaller of a quarter of the memory and four contexts.
+  std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
+  std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.
+  LogSink log = {};
+
+  /// Float activations and F32 KV: the mode that is compared with Hugging Face transformers.
+  static EngineOptions reference(std::filesystem::path model) {
+    EngineOptions options;
+    options.model = std::move(model);
+    options.kv_type = KvType::kF32;
+    options.activations = Activations::kFloat;
+    return options;
+  }
+};
+
+/// What an Engine runs.
+struct ModelInfo {
+  std::string name = {};          ///< As the file calls it; may be empty.
+  std::string architecture = {};  ///< "llama", "qwen2", "qwen3".
+  std::string numerics = {};      ///< Names the arithmetic; equal names give equal bits.
+  std::size_t context = 0;        ///< Tokens of prompt and text together.
+  std::size_t vocabulary = 0;
+  std::size_t parameters = 0;
+  std::size_t kv_bytes_per_token = 0;
+  unsigned threads = 0;
+  bool chat = false;  ///< Messages can be rendered.
+};
+
+/// Runs one decoder-only language model over a paged KV block pool.
+///
+///     incipit::Engine engine({.model = "SmolLM2-135M-Instruct.Q4_1.gguf"});
+///     auto answer = engine.generate_with_cache(manual, question);
+///
+/// The logits of a position depend on the token ids up to it and on ModelInfo::numerics, and on
+/// nothing else: not on what came from the cache, how prefill was cut, who else was in the batch,
+/// or the number of threads.
+///
+/// Thread safety: all member functions may be called concurrently; concurrent requests share one
+/// running batch. The destructor must not run before they have returned. After fork(), calls in the
+/// child throw Error{kForked}. Writes nothing to stdout or stderr.
+class INCIPIT_API Engine {
+ public:
+  /// Loads the model. Without a cache the engine keeps a private one.
+  /// Throws Error: kModelUnreadable, kOutOfMemory, kInvalidArgument.
+  explicit Engine(EngineOptions options, std::shared_ptr<PrefixCache> cache = nullptr);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Generates from `static_text` followed by `dynamic_prompt`, tokenized as one, so that the
+  /// answer is that of the joined prompt. KV of every known prefix is reused, the rest is kept.
+  /// Throws Error: kPromptTooLong, kOutOfMemory, kInvalidArgument; what a callback throws.
+  GenerateResult generate_with_cache(std::string_view static_text, std::string_view dynamic_prompt,
+                                     const GenerateParams& params = {});
+  /// The same from messages, rendered as the model was trained, with the assistant's turn opened.
+  GenerateResult generate_with_cache(std::span<const Message> conversation,
+                                     const GenerateParams& params = {});
+  /// The same from token ids.
+  GenerateResult generate_with_cache(std::span<const TokenId> prompt,
+                                     const GenerateParams& params = {});
+
+  /// Neither reads nor fills the cache: what generate_with_cache() is compared with.
+  GenerateResult generate(std::string_view prompt, const GenerateParams& params = {});
+  GenerateResult generate(std::span<const Message> conversation, const GenerateParams& params = {});
+  GenerateResult generate(std::span<const TokenId> prompt, const GenerateParams& params = {});
+
+  /// Token ids of a raw text, as Hugging Face's default call gives them: special tokens are
+  /// recognised, and a BOS is put in front where the model is configured so.
+  std::vector<TokenId> tokenize(std::string_view text) const;
+  /// Text of token ids, special tokens left out. Throws Error{kInvalidArgument} for an unknown id.
+  std::string detokenize(std::span<const TokenId> ids) const;
+  /// The text that a conversation becomes, with the assistant's turn opened.
+  /// Throws Error{kInvalidArgument} where the model has no chat format that incipit knows.
+  std::string render(std::span<const Message> conversation) const;
+  /// Token ids of a conversation: those of render(), save that a message's content yields no
+  /// special tokens.
+  std::vector<TokenId> tokenize(std::span<const Message> conversation) const;
+
+  /// Log-probability of each id given those before it; the first has none and gets 0.
+  /// Runs at prefill speed and neither reads nor fills the cache.
+  std::vector<float> score(std::span<const TokenId> ids);
+
+  PrefixCache& cache() noexcept;
+  EngineStats stats() const;
+  const ModelInfo& model() const noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace incipit::inline v0
+
+#endif  // INCIPIT_ENGINE_H_

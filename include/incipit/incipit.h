@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_INCIPIT_H_
+#define INCIPIT_INCIPIT_H_
+
+// Everything. Prefer the header that you need.
+#include "incipit/conversation.h"
+#include "incipit/engine.h"
+#include "incipit/error.h"
+#include "incipit/log.h"
+#include "incipit/message.h"
+#include "incipit/metrics.h"
+#include "incipit/prefix_cache.h"
+#include "incipit/sampling.h"
+#include "incipit/version.h"
+
+#endif  // INCIPIT_INCIPIT_H_

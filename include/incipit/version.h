@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_VERSION_H_
+#define INCIPIT_VERSION_H_
+
+#define INCIPIT_VERSION_MAJOR 0
+#define INCIPIT_VERSION_MINOR 1
+#define INCIPIT_VERSION_PATCH 0
+
+#endif  // INCIPIT_VERSION_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included by simd_avx2.h and simd_avx512.h inside their regions: what follows from the basic
+// functions, in one order of operations for both.
+
+/// Sum of the lanes in one fixed tree.
+inline float reduce_add(F16x a) {
+  const __m256 eight = _mm256_add_ps(low_half(a), high_half(a));
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+inline float reduce_max(F16x a) {
+  const __m256 eight = _mm256_max_ps(low_half(a), high_half(a));
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+
+/// e^x to about 1e-7 relative; exactly 0 below -87 (minus infinity included), exactly 1 at 0.
+/// Range reduction by ln 2 in two parts, then a polynomial of degree 6 (Cephes expf).
+inline F16x exp(F16x x) {
+  const std::uint32_t vanishes = less(x, set1(-87.0f));
+  const F16x clamped = min(max(x, set1(-87.0f)), set1(88.0f));
+  const F16x n = round(mul(clamped, set1(1.44269504f)));
+  const F16x r = fnma(n, set1(-2.12194440e-4f), fnma(n, set1(0.693359375f), clamped));
+  F16x p = set1(1.9875691500e-4f);
+  p = fma(p, r, set1(1.3981999507e-3f));
+  p = fma(p, r, set1(8.3334519073e-3f));
+  p = fma(p, r, set1(4.1665795894e-2f));
+  p = fma(p, r, set1(1.6666665459e-1f));
+  p = fma(p, r, set1(5.0000001201e-1f));
+  p = fma(p, mul(r, r), add(r, set1(1.0f)));
+  return select(vanishes, zero(), mul(p, exp2_int(n)));
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_CPU_TARGET_H_
+#define INCIPIT_CPU_TARGET_H_
+
+// Functions between INCIPIT_TARGET_BEGIN(isa) and INCIPIT_TARGET_END are compiled for that
+// instruction set, all others for the baseline. There are no -m flags: with them the linker may
+// keep a wide copy of an inline function for the baseline. Include everything before the region;
+// inside it put only functions of an unnamed namespace within cpu::avx2 or cpu::avx512, and the
+// entry points that the dispatch calls.
+
+#if defined(__x86_64__)
+#define INCIPIT_CPU_X86 1
+#else
+#define INCIPIT_CPU_X86 0
+#endif
+
+// The instruction sets, as base::CpuFeatures reports them.
+#define INCIPIT_ISA_AVX2 "avx2,fma,f16c"
+#define INCIPIT_ISA_AVX512 "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+#define INCIPIT_ISA_AVX512_BF16 \
+  "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16"
+
+#define INCIPIT_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define INCIPIT_TARGET_BEGIN(isa) \
+  INCIPIT_PRAGMA(clang attribute push(__attribute__((target(isa))), apply_to = function))
+#define INCIPIT_TARGET_END INCIPIT_PRAGMA(clang attribute pop)
+#else
+#define INCIPIT_TARGET_BEGIN(isa) INCIPIT_PRAGMA(GCC push_options) INCIPIT_PRAGMA(GCC target(isa))
+#define INCIPIT_TARGET_END INCIPIT_PRAGMA(GCC pop_options)
+#endif
+
+#endif  // INCIPIT_CPU_TARGET_H_
