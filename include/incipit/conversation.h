@@ -26,7 +26,9 @@ class INCIPIT_API Conversation {
   /// Throws Error{kInvalidArgument} where the model has no chat format that incipit knows.
   explicit Conversation(Engine& engine, std::string_view system = {});
   ~Conversation();
+  /// A moved-from conversation may only be destroyed or assigned to.
   Conversation(Conversation&&) noexcept;
+  /// As the move constructor.
   Conversation& operator=(Conversation&&) noexcept;
 
   /// Adds the user's message, answers it and keeps the answer. Throws as

@@ -35,17 +35,18 @@ enum class Activations {
   kFloat,  ///< Weights expanded to f32: for comparing with other implementations.
 };
 
+/// What to load and how to run it.
 struct EngineOptions {
-  std::filesystem::path model = {};  ///< A GGUF file or a Hugging Face directory.
-  KvType kv_type = KvType::kAuto;
-  Activations activations = Activations::kInt8;
-  CpuPath cpu_path = CpuPath::kAuto;
-  unsigned threads = 0;           ///< 0: the CPUs that this process may use.
-  std::size_t max_context = 0;    ///< In tokens; 0: what the model was trained for.
+  std::filesystem::path model = {};              ///< A GGUF file or a Hugging Face directory.
+  KvType kv_type = KvType::kAuto;                ///< Part of the numerics, as the next two.
+  Activations activations = Activations::kInt8;  ///< Has no effect on F32, F16, BF16 weights.
+  CpuPath cpu_path = CpuPath::kAuto;             ///< Error where this machine cannot run it.
+  unsigned threads = 0;                          ///< 0: the CPUs that this process may use.
+  std::size_t max_context = 0;                   ///< In tokens; 0: what the model was trained for.
   std::size_t kv_pool_bytes = 0;  ///< 0: the smaller of a quarter of the memory and four contexts.
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
   std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.
-  LogSink log = {};
+  LogSink log = {};                                   ///< Silent without one.
 
   /// Float activations and F32 KV: the mode that is compared with Hugging Face transformers.
   static EngineOptions reference(std::filesystem::path model) {
@@ -59,15 +60,15 @@ struct EngineOptions {
 
 /// What an Engine runs.
 struct ModelInfo {
-  std::string name = {};          ///< As the file calls it; may be empty.
-  std::string architecture = {};  ///< "llama", "qwen2", "qwen3".
-  std::string numerics = {};      ///< Names the arithmetic; equal names give equal bits.
-  std::size_t context = 0;        ///< Tokens of prompt and text together.
-  std::size_t vocabulary = 0;
-  std::size_t parameters = 0;
-  std::size_t kv_bytes_per_token = 0;
-  unsigned threads = 0;
-  bool chat = false;  ///< Messages can be rendered.
+  std::string name = {};               ///< As the file calls it; may be empty.
+  std::string architecture = {};       ///< "llama", "qwen2", "qwen3".
+  std::string numerics = {};           ///< Names the arithmetic; equal names give equal bits.
+  std::size_t context = 0;             ///< Tokens of prompt and text together.
+  std::size_t vocabulary = 0;          ///< Token ids are below this.
+  std::size_t parameters = 0;          ///< Weights, a tied embedding counted once.
+  std::size_t kv_bytes_per_token = 0;  ///< What a token costs of EngineOptions::kv_pool_bytes.
+  unsigned threads = 0;                ///< That compute, the engine's own included.
+  bool chat = false;                   ///< Messages can be rendered.
 };
 
 /// Runs one decoder-only language model over a paged KV block pool.
@@ -105,7 +106,9 @@ class INCIPIT_API Engine {
 
   /// Neither reads nor fills the cache: what generate_with_cache() is compared with.
   GenerateResult generate(std::string_view prompt, const GenerateParams& params = {});
+  /// The same from messages.
   GenerateResult generate(std::span<const Message> conversation, const GenerateParams& params = {});
+  /// The same from token ids.
   GenerateResult generate(std::span<const TokenId> prompt, const GenerateParams& params = {});
 
   /// Token ids of a raw text, as Hugging Face's default call gives them: special tokens are
@@ -124,11 +127,15 @@ class INCIPIT_API Engine {
   /// Runs at prefill speed and neither reads nor fills the cache.
   std::vector<float> score(std::span<const TokenId> ids);
 
+  /// The cache that was given to the constructor, or the private one.
   PrefixCache& cache() noexcept;
+  /// What the engine has done so far.
   EngineStats stats() const;
+  /// What the engine runs; never changes.
   const ModelInfo& model() const noexcept;
 
  private:
+  friend class Conversation;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -27,9 +27,11 @@ INCIPIT_API std::string_view to_string(ErrorCode code) noexcept;
 /// do about it. (std::bad_alloc and what a caller's callback throws pass through.)
 class INCIPIT_API Error : public std::runtime_error {
  public:
+  /// `message` becomes what().
   Error(ErrorCode code, const std::string& message);
   ~Error() override;
 
+  /// What the caller can do about it.
   ErrorCode code() const noexcept { return code_; }
 
  private:

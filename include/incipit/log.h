@@ -7,6 +7,7 @@
 
 namespace incipit::inline v0 {
 
+/// How much a message matters.
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 /// Receives what an object has to say; given in its options, so that two users in one process do

@@ -6,12 +6,13 @@
 
 namespace incipit::inline v0 {
 
+/// Who speaks.
 enum class Role { kSystem, kUser, kAssistant };
 
 /// One message of a conversation. Whatever the text contains, it never yields special tokens.
 struct Message {
-  Role role = Role::kUser;
-  std::string text = {};
+  Role role = Role::kUser;  ///< Who says it.
+  std::string text = {};    ///< UTF-8; other bytes are kept as they are.
 };
 
 }  // namespace incipit::inline v0

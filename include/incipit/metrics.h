@@ -27,8 +27,8 @@ struct CacheStats {
 
 /// A snapshot of an Engine since its construction.
 struct EngineStats {
-  std::uint64_t requests = 0;
-  std::uint64_t prompt_tokens = 0;
+  std::uint64_t requests = 0;       ///< Begun.
+  std::uint64_t prompt_tokens = 0;  ///< Of all requests.
   std::uint64_t reused_tokens = 0;  ///< Prompt tokens whose KV was not recomputed.
   std::uint64_t new_tokens = 0;     ///< Generated tokens.
   std::uint64_t steps = 0;          ///< Forward passes.

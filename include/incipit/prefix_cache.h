@@ -26,11 +26,12 @@ class INCIPIT_API PrefixCache {
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
 
-  /// Forgets everything; done when it returns. Running requests keep the blocks that they hold.
-  /// Cost: O(cached blocks).
+  /// Forgets everything; done when it returns. Running requests keep the blocks that they hold, and
+  /// leave none behind. Cost: O(blocks of the pools).
   void clear();
 
-  /// A consistent snapshot. Cost: O(engines).
+  /// A snapshot, consistent per engine. Includes what engines that are gone have counted.
+  /// Cost: O(engines).
   CacheStats stats() const;
 
  private:

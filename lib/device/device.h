@@ -37,7 +37,8 @@ class Buffer {
   ~Buffer() { reset(); }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    Buffer(std::move(other)).swap(*this);
+    if (this != &other) reset();
+    swap(other);
     return *this;
   }
 
@@ -57,6 +58,7 @@ class Buffer {
   void reset() noexcept {
     if (data_ != nullptr) free_(data_, bytes_);
     data_ = nullptr;
+    bytes_ = 0;
   }
 
   void* data_ = nullptr;

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_impl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/machine.h"
+#include "engine/generate_params.h"
+#include "engine/make_device.h"
+
+namespace incipit::inline v0 {
+namespace {
+
+using engine::Clock;
+using Kind = engine::Request::Kind;
+
+// Static texts whose tokens are remembered.
+constexpr std::size_t kRememberedTexts = 16;
+
+// Contexts that the default pool holds.
+constexpr std::size_t kDefaultContexts = 4;
+
+std::size_t context_of(const EngineOptions& options, const model::ModelConfig& config) {
+  if (options.max_context > config.context) {
+    base::throw_error(ErrorCode::kInvalidArgument, "EngineOptions::max_context is " +
+                                                       std::to_string(options.max_context) +
+                                                       ", but the model was trained for " +
+                                                       std::to_string(config.context) + " tokens");
+  }
+  return options.max_context == 0 ? config.context : options.max_context;
+}
+
+tensor::DType kv_type_of(KvType type, const device::DeviceInfo& device) {
+  switch (type) {
+    case KvType::kF32:
+      return tensor::DType::kF32;
+    case KvType::kF16:
+      return tensor::DType::kF16;
+    case KvType::kBF16:
+      return tensor::DType::kBF16;
+    case KvType::kAuto:
+      break;
+  }
+  return device.default_kv_type;
+}
+
+std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
+                        const device::KvLayout& layout) {
+  const std::size_t block = layout.block_bytes();
+  if (options.kv_pool_bytes != 0) {
+    if (options.kv_pool_bytes < block) {
+      base::throw_error(ErrorCode::kInvalidArgument,
+                        "EngineOptions::kv_pool_bytes holds not even one block of " +
+                            std::to_string(block) + " bytes (16 tokens)");
+    }
+    return options.kv_pool_bytes / block;
+  }
+  const std::size_t contexts =
+      kDefaultContexts * (context + device::kBlockTokens - 1) / device::kBlockTokens;
+  return std::max<std::size_t>(1, std::min(contexts, base::available_memory() / 4 / block));
+}
+
+std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options, std::size_t context,
+                                           const model::ModelConfig& config,
+                                           device::Device& device) {
+  const device::KvLayout layout({config.layers, config.kv_heads, config.head_dim,
+                                 kv_type_of(options.kv_type, device.info())});
+  kv::KvCacheOptions cache;
+  cache.blocks = pool_blocks(options, context, layout);
+  return std::make_unique<kv::KvCache>(device, layout, cache);
+}
+
+// Everything that changes KV bytes.
+std::string model_fields(const model::Transformer& transformer, const text::Tokenizer& tokenizer,
+                         const device::Device& device, const device::KvLayout& layout) {
+  const model::ModelConfig& config = transformer.config();
+  base::FieldWriter fields;
+  fields.add("numerics", device.info().numerics)
+      .add("weights", base::Bytes(transformer.weights().digest))
+      .add("architecture", config.architecture)
+      .add("rope pairs", static_cast<std::uint64_t>(config.rope_pairs))
+      .add("rope frequencies", std::as_bytes(std::span(config.rope_frequencies)))
+      .add("tokenizer", tokenizer.fingerprint())
+      .add("kv type", tensor::name(layout.shape().type))
+      .add("kv layers", layout.shape().layers)
+      .add("kv heads", layout.shape().kv_heads)
+      .add("head dim", layout.shape().head_dim);
+  return fields.str();
+}
+
+ModelInfo describe(const model::Transformer& transformer, const device::Device& device,
+                   const device::KvLayout& layout, std::size_t context, bool chat) {
+  const model::ModelConfig& config = transformer.config();
+  ModelInfo info;
+  info.name = config.name;
+  info.architecture = config.architecture;
+  info.numerics = device.info().numerics + "/kv-" + std::string(tensor::name(layout.shape().type));
+  info.context = context;
+  info.vocabulary = config.vocabulary;
+  info.parameters = transformer.weights().parameters;
+  info.kv_bytes_per_token = layout.block_bytes() / device::kBlockTokens;
+  info.threads = device.info().threads;
+  info.chat = chat;
+  return info;
+}
+
+std::unique_ptr<const model::ModelFile> open_checked(const EngineOptions& options) {
+  if (options.model.empty()) {
+    base::throw_error(
+        ErrorCode::kInvalidArgument,
+        "EngineOptions::model is empty; name a GGUF file or a Hugging Face directory");
+  }
+  if (options.prefill_chunk == 0) {
+    base::throw_error(ErrorCode::kInvalidArgument, "EngineOptions::prefill_chunk must not be 0");
+  }
+  return model::open_model(options.model);
+}
+
+}  // namespace
+
+Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache)
+    : Impl(options, std::move(cache), open_checked(options)) {}
+
+Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
+                   std::unique_ptr<const model::ModelFile> file)
+    : process_(getpid()),
+      log_(options.log),
+      device_(engine::make_device(options)),
+      tokenizer_(file->tokenizer()),
+      prompt_encoder_(tokenizer_, kRememberedTexts),
+      chat_format_(text::ChatFormat::recognize(file->chat_template())),
+      transformer_(*device_, file->config(), file->load_weights(*device_, options.on_load)),
+      context_(context_of(options, transformer_.config())),
+      kv_(make_kv_cache(options, context_, transformer_.config(), *device_)),
+      cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
+      registration_(cache_->impl_->add(*kv_)),
+      model_fields_(model_fields(transformer_, tokenizer_, *device_, kv_->pool().layout)),
+      info_(
+          describe(transformer_, *device_, kv_->pool().layout, context_, chat_format_.has_value())),
+      scheduler_(std::make_unique<engine::Scheduler>(
+          transformer_, *kv_, tokenizer_,
+          engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
+  if (log_) {
+    log_.info("loaded " + info_.architecture + " model '" + info_.name +
+              "': " + std::to_string(info_.parameters) + " parameters, context " +
+              std::to_string(info_.context) + ", KV pool " +
+              std::to_string(kv_->pool().blocks * kv_->pool().layout.block_bytes()) +
+              " bytes, numerics " + info_.numerics + ", threads " + std::to_string(info_.threads));
+  }
+}
+
+void Engine::Impl::check_process() const {
+  if (getpid() != process_) {
+    base::throw_error(ErrorCode::kForked,
+                      "this Engine was made before fork(); make one in the child process");
+  }
+}
+
+const text::ChatFormat& Engine::Impl::chat_format() const {
+  if (!chat_format_) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "the model has no chat format that incipit knows (ChatML); give it a text");
+  }
+  return *chat_format_;
+}
+
+std::string Engine::Impl::name_space(const CacheLabels& labels) const {
+  base::FieldWriter fields;
+  fields.add("model", model_fields_).add("salt", labels.salt).add("version", labels.version);
+  return fields.str();
+}
+
+void Engine::Impl::check_prompt(Kind kind, const std::vector<TokenId>& prompt) const {
+  if (prompt.empty()) {
+    base::throw_error(ErrorCode::kInvalidArgument, "the prompt is empty: it has no tokens");
+  }
+  for (const TokenId token : prompt) {
+    if (token < 0 || static_cast<std::size_t>(token) >= info_.vocabulary) {
+      base::throw_error(ErrorCode::kInvalidArgument, "the prompt has the id " +
+                                                         std::to_string(token) +
+                                                         ", which the vocabulary does not have");
+    }
+  }
+  // One place is left for a token to generate.
+  const std::size_t limit = kind == Kind::kGenerate ? context_ - 1 : context_;
+  if (prompt.size() > limit) {
+    base::throw_error(ErrorCode::kPromptTooLong, "the prompt has " + std::to_string(prompt.size()) +
+                                                     " tokens, but the context holds " +
+                                                     std::to_string(context_) +
+                                                     "; shorten the prompt");
+  }
+}
+
+void Engine::Impl::check_room(std::size_t total_tokens) const {
+  const std::size_t wanted = (total_tokens + device::kBlockTokens - 1) / device::kBlockTokens;
+  const device::KvPoolView& pool = kv_->pool();
+  if (wanted > pool.blocks) {
+    base::throw_error(
+        ErrorCode::kOutOfMemory,
+        "prompt and max_tokens need " + std::to_string(wanted) + " KV blocks, the pool has " +
+            std::to_string(pool.blocks) + "; raise EngineOptions::kv_pool_bytes to at least " +
+            std::to_string(wanted * pool.layout.block_bytes()) + " or lower max_tokens");
+  }
+}
+
+GenerateResult Engine::Impl::run(Kind kind, std::vector<TokenId> prompt, Reuse reuse,
+                                 const GenerateParams& params, Clock::time_point called) {
+  engine::check_params(params, info_.vocabulary);
+  check_prompt(kind, prompt);
+  const std::size_t new_tokens = kind == Kind::kScore ? 0 : params.max_tokens;
+  const std::size_t total_tokens = prompt.size() + std::min(new_tokens, context_ - prompt.size());
+  check_room(total_tokens);
+  const auto request = std::make_shared<engine::Request>(
+      kind, std::move(prompt), params,
+      reuse == Reuse::kYes ? name_space(params.cache) : std::string(), info_.vocabulary, called);
+  request->total_tokens = total_tokens;
+  if (params.allowed_tokens) request->set_allowed(params.allowed_tokens({}));
+  const std::stop_callback on_stop(params.stop, [this, &request] {
+    request->cancel(FinishReason::kStopped);
+    scheduler_->wake();
+  });
+  scheduler_->submit(request);
+  deliver(*request);
+  return std::move(request->result);
+}
+
+// Hands out the request's events until it is closed. When a callback throws, the request is ended
+// before the exception goes on, since it uses the caller's parameters.
+void Engine::Impl::deliver(engine::Request& request) {
+  const GenerateParams& params = request.params;
+  std::optional<Clock::time_point> deadline;
+  if (params.timeout) deadline = request.begin + *params.timeout;
+  std::vector<TokenId> so_far;
+  std::exception_ptr thrown;
+  std::string delivered;
+  std::size_t delivered_tokens = 0;
+  bool reader_ended = false;
+
+  const auto end = [&](FinishReason reason) {
+    request.cancel(reason);
+    scheduler_->wake();
+  };
+  const auto on_event = [&](const engine::Event& event) {
+    if (const auto* text = std::get_if<engine::TextEvent>(&event)) {
+      delivered += text->piece;
+      delivered_tokens = text->tokens;
+      if (params.on_text && !params.on_text(text->piece)) {
+        reader_ended = true;
+        end(FinishReason::kStopped);
+      }
+    } else if (const auto* progress = std::get_if<engine::ProgressEvent>(&event)) {
+      params.on_prefill(progress->done, progress->total);
+    } else if (const auto* token = std::get_if<engine::TokenEvent>(&event)) {
+      so_far.push_back(token->id);
+      request.set_allowed(params.allowed_tokens(so_far));
+      scheduler_->wake();
+    }
+  };
+
+  for (;;) {
+    const engine::Mailbox::Taken taken = request.mailbox.take(deadline);
+    if (taken.was_full) scheduler_->wake();
+    if (!taken.event) {
+      end(FinishReason::kTimeout);
+      deadline.reset();
+      continue;
+    }
+    if (const auto* closed = std::get_if<engine::ClosedEvent>(&*taken.event)) {
+      if (thrown) std::rethrow_exception(thrown);
+      if (closed->error) std::rethrow_exception(closed->error);
+      break;
+    }
+    if (thrown || reader_ended) continue;
+    try {
+      on_event(*taken.event);
+    } catch (...) {
+      thrown = std::current_exception();
+      end(FinishReason::kStopped);
+    }
+  }
+  if (reader_ended) {  // the result is what the reader saw, whatever was made meanwhile
+    GenerateResult& result = request.result;
+    result.finish = FinishReason::kStopped;
+    result.text = std::move(delivered);
+    result.token_ids.resize(std::min(delivered_tokens, result.token_ids.size()));
+    if (params.logprobs > 0) {
+      result.logprobs.resize(result.token_ids.size());
+      result.top.resize(result.token_ids.size());
+    }
+  }
+}
+
+}  // namespace incipit::inline v0

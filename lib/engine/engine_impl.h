@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_ENGINE_ENGINE_IMPL_H_
+#define INCIPIT_ENGINE_ENGINE_IMPL_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "engine/scheduler.h"
+#include "incipit/engine.h"
+#include "kv/kv_cache.h"
+#include "kv/prefix_cache_impl.h"
+#include "model/model_file.h"
+#include "model/transformer.h"
+#include "text/chat_format.h"
+#include "text/prompt_encoder.h"
+#include "text/tokenizer.h"
+
+namespace incipit::inline v0 {
+
+class Engine::Impl {
+ public:
+  Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache);
+
+  /// Whether a request may use what others computed, and leave what it computes.
+  enum class Reuse { kYes, kNo };
+
+  /// Runs one request to its end on behalf of the calling thread.
+  GenerateResult run(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
+                     const GenerateParams& params, engine::Clock::time_point called);
+
+  /// Throws Error{kForked} in a child of fork().
+  void check_process() const;
+  pid_t process() const noexcept { return process_; }
+  /// Throws Error{kInvalidArgument} where the model has none that is known.
+  const text::ChatFormat& chat_format() const;
+
+  const ModelInfo& info() const noexcept { return info_; }
+  const text::Tokenizer& tokenizer() const noexcept { return tokenizer_; }
+  text::PromptEncoder& prompt_encoder() noexcept { return prompt_encoder_; }
+  PrefixCache& cache() noexcept { return *cache_; }
+  EngineStats stats() const { return scheduler_->stats(); }
+
+ private:
+  Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
+       std::unique_ptr<const model::ModelFile> file);
+  void check_prompt(engine::Request::Kind kind, const std::vector<TokenId>& prompt) const;
+  void check_room(std::size_t total_tokens) const;
+  std::string name_space(const CacheLabels& labels) const;
+  void deliver(engine::Request& request);
+
+  const pid_t process_;
+  const base::Log log_;
+  const std::unique_ptr<device::Device> device_;
+  const text::Tokenizer tokenizer_;
+  text::PromptEncoder prompt_encoder_;
+  const std::optional<text::ChatFormat> chat_format_;
+  model::Transformer transformer_;
+  const std::size_t context_;  // tokens
+  const std::unique_ptr<kv::KvCache> kv_;
+  const std::shared_ptr<PrefixCache> cache_;
+  const PrefixCache::Impl::Registration registration_;  // of kv_ with cache_
+  const std::string model_fields_;  // of the namespace: all that changes KV bytes
+  ModelInfo info_;
+  std::unique_ptr<engine::Scheduler> scheduler_;  // last: its thread uses all of the above
+};
+
+}  // namespace incipit::inline v0
+
+#endif  // INCIPIT_ENGINE_ENGINE_IMPL_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_ENGINE_EXACT_MATH_H_
+#define INCIPIT_ENGINE_EXACT_MATH_H_
+
+#include <bit>
+#include <cstdint>
+
+// exp and log in plain double arithmetic: between logits and samples nothing may depend on the
+// version of libm. Relative error below 1e-15.
+
+namespace incipit::engine {
+
+/// e^x; 0 below -700. x must not exceed 700.
+inline double exact_exp(double x) noexcept {
+  if (!(x > -700.0)) return 0.0;
+  constexpr double kLn2High = 6.93147180369123816490e-01;  // 33 bits: n * high is exact
+  constexpr double kLn2Low = 1.90821492927058770002e-10;
+  constexpr double kRounder = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to whole numbers
+  const double n = (x * 1.44269504088896338700 + kRounder) - kRounder;
+  const double r = (x - n * kLn2High) - n * kLn2Low;
+  double p = 1.0 / 87178291200.0;  // Taylor, |r| <= ln(2)/2
+  constexpr double kFactorials[] = {6227020800.0, 479001600.0, 39916800.0, 3628800.0, 362880.0,
+                                    40320.0,      5040.0,      720.0,      120.0,     24.0,
+                                    6.0,          2.0,         1.0,        1.0};
+  for (const double factorial : kFactorials) p = p * r + 1.0 / factorial;
+  const auto exponent = static_cast<std::uint64_t>(static_cast<std::int64_t>(n) + 1023);
+  return p * std::bit_cast<double>(exponent << 52);
+}
+
+/// Natural logarithm of a positive normal number.
+inline double exact_log(double x) noexcept {
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  auto exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
+  double m = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+  if (m > 1.41421356237309504880) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1.0) / (m + 1.0);  // log m = 2 atanh s, |s| < 0.172
+  const double z = s * s;
+  double p = 0.0;
+  for (int k = 21; k >= 1; k -= 2) p = p * z + 1.0 / k;
+  return static_cast<double>(exponent) * 6.93147180559945309417e-01 + 2.0 * s * p;
+}
+
+}  // namespace incipit::engine
+
+#endif  // INCIPIT_ENGINE_EXACT_MATH_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_ENGINE_TOKEN_SAMPLER_H_
+#define INCIPIT_ENGINE_TOKEN_SAMPLER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "incipit/sampling.h"
+
+namespace incipit::engine {
+
+/// log(sum of exp) of a row of logits, summed in the order of the ids.
+double log_sum_exp(std::span<const float> logits);
+
+/// The n likeliest tokens, likeliest first, ties by id; log-probabilities of the raw logits.
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log_sum,
+                                       std::size_t n);
+
+/// Picks the tokens of one request. A choice depends on the logits, the parameters, the tokens so
+/// far and the position only: chance is Philox keyed by (seed, sample, position), and probability
+/// is fixed-point mass, whose sums do not depend on the order of addition.
+class TokenSampler {
+ public:
+  /// `params` must outlive it.
+  TokenSampler(const GenerateParams& params, std::span<const TokenId> prompt,
+               std::size_t vocabulary);
+
+  /// What may not or alone may be chosen at this position.
+  struct Limits {
+    std::span<const TokenId> banned = {};
+    std::span<const TokenId> allowed = {};  // empty: all
+  };
+
+  /// The token for `position`. Ties go to the lower id. Throws Error{kInvalidArgument} where no
+  /// token is left to choose.
+  TokenId choose(std::span<const float> logits, std::uint32_t position, const Limits& limits);
+
+  /// Makes a token part of what the repetition penalty sees.
+  void accept(TokenId token);
+
+ private:
+  struct Candidate {
+    float score;
+    TokenId id;
+    std::uint64_t mass;  // of its probability, relative to the likeliest's 2^40
+  };
+  void adjust(std::span<const float> logits, const Limits& limits);
+  TokenId likeliest() const;
+  void collect(float best);
+  void keep_top_k();
+  void keep_top_p();
+  void keep_min_p();
+  TokenId draw(std::uint32_t position);
+
+  const GenerateParams& params_;
+  std::vector<bool> seen_;     // [vocabulary]; empty without a repetition penalty
+  std::vector<float> scores_;  // [vocabulary] logits as adjusted
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace incipit::engine
+
+#endif  // INCIPIT_ENGINE_TOKEN_SAMPLER_H_

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_MODEL_TRANSFORMER_H_
+#define INCIPIT_MODEL_TRANSFORMER_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "incipit/sampling.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace incipit::model {
+
+/// One ragged batch: some consecutive rows of each of several sequences.
+struct ForwardBatch {
+  std::span<const TokenId> ids = {};                     // [rows], sequence after sequence
+  std::span<const device::SequenceRows> sequences = {};  // their rows add up to `rows`
+  std::span<const std::uint32_t> logit_rows = {};        // batch rows whose logits are wanted
+};
+
+/// The forward pass of the LLaMA family, written once over the device seam. K and V are written to
+/// the pool first and read from the pool by attention, by the rows that wrote them too.
+///
+/// Not thread-safe: it owns the scratch memory of one step.
+class Transformer {
+ public:
+  /// The device must outlive it.
+  Transformer(device::Device& device, ModelConfig config, ModelWeights weights);
+
+  const ModelConfig& config() const noexcept { return config_; }
+  const ModelWeights& weights() const noexcept { return weights_; }
+
+  /// Hears of the logits in host memory, slice by slice: those of logit_rows[first],
+  /// logit_rows[first + 1], ...; [slice, vocabulary].
+  using LogitsSink = std::function<void(std::size_t first, tensor::ConstMatrix logits)>;
+
+  /// Runs the batch. Every block table covers its rows. Scratch grows with the batch's rows.
+  void forward(const device::KvPoolView& pool, const ForwardBatch& batch, const LogitsSink& sink);
+
+ private:
+  // Views of the first `rows` rows of the scratch matrices.
+  struct Scratch {
+    tensor::Matrix x, h;      // [rows, width] residual stream, branch
+    tensor::Matrix q, k, v;   // [rows, heads|kv_heads * head_dim]
+    tensor::Matrix attended;  // [rows, heads * head_dim]
+    tensor::Matrix gate, up;  // [rows, ffn_width]
+    tensor::Matrix angles;    // [rows, 2 * rope half]
+  };
+  Scratch scratch(std::size_t rows);
+  void place_rows(const ForwardBatch& batch);
+  void attention_branch(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
+  void ffn_branch(const LayerWeights& layer, const Scratch& s);
+  void output_logits(const ForwardBatch& batch, tensor::ConstMatrix x, const LogitsSink& sink);
+
+  device::Device& device_;
+  const ModelConfig config_;
+  const ModelWeights weights_;
+  device::Buffer memory_;         // scratch for capacity_ rows
+  std::size_t capacity_ = 0;      // rows
+  device::Buffer logits_memory_;  // one slice: final states, then logits
+
+  // Of the batch that runs, by row.
+  std::vector<std::uint32_t> positions_;
+  std::vector<device::KvSlot> slots_;
+  std::vector<float> host_angles_;
+  device::AttentionPlan plan_;
+};
+
+}  // namespace incipit::model
+
+#endif  // INCIPIT_MODEL_TRANSFORMER_H_

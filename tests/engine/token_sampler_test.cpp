@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/token_sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "incipit/error.h"
+#include "support/catch.h"
+
+using incipit::ErrorCode;
+using incipit::GenerateParams;
+using incipit::TokenId;
+using incipit::engine::TokenSampler;
+
+namespace {
+
+const std::vector<float> kLogits = {1.0f, 3.0f, 2.0f, -1.0f, 3.0f, 0.0f};
+
+GenerateParams at_temperature(float temperature) {
+  GenerateParams params;
+  params.temperature = temperature;
+  return params;
+}
+
+// How often each token comes up over many positions.
+std::map<TokenId, int> histogram(const GenerateParams& params, int draws,
+                                 const TokenSampler::Limits& limits = {}) {
+  TokenSampler sampler(params, {}, kLogits.size());
+  std::map<TokenId, int> counts;
+  for (int i = 0; i < draws; ++i) {
+    ++counts[sampler.choose(kLogits, static_cast<std::uint32_t>(i), limits)];
+  }
+  return counts;
+}
+
+ErrorCode code_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const incipit::Error& error) {
+    return error.code();
+  }
+  FAIL("no error");
+  return ErrorCode::kInternal;
+}
+
+}  // namespace
+
+TEST_CASE("greedy takes the likeliest, ties by the lower id") {
+  const GenerateParams params;
+  TokenSampler sampler(params, {}, kLogits.size());
+  CHECK(sampler.choose(kLogits, 0, {}) == 1);
+  const std::vector<TokenId> banned = {1};
+  CHECK(sampler.choose(kLogits, 0, {banned, {}}) == 4);
+}
+
+TEST_CASE("draws follow the softmax") {
+  const int draws = 40000;
+  for (const float temperature : {0.5f, 1.0f, 2.0f}) {
+    const auto counts = histogram(at_temperature(temperature), draws);
+    double total = 0.0;
+    for (const float logit : kLogits) total += std::exp(double(logit) / double(temperature));
+    double chi_square = 0.0;
+    for (std::size_t i = 0; i < kLogits.size(); ++i) {
+      const double expected = draws * std::exp(double(kLogits[i]) / double(temperature)) / total;
+      const auto found = counts.find(static_cast<TokenId>(i));
+      const double difference = (found == counts.end() ? 0 : found->second) - expected;
+      chi_square += difference * difference / expected;
+    }
+    CHECK(chi_square < 20.5);  // 5 degrees of freedom: passed by chance 999 times in 1000
+  }
+}
+
+TEST_CASE("top_k, top_p and min_p keep what they say") {
+  GenerateParams params = at_temperature(1.0f);
+  params.top_k = 3;
+  auto counts = histogram(params, 3000);
+  CHECK(counts.size() == 3);
+  CHECK(counts.count(1) + counts.count(2) + counts.count(4) == 3);
+
+  params = at_temperature(1.0f);
+  params.top_k = 1;  // of a tie, the lower id
+  CHECK(histogram(params, 100).begin()->first == 1);
+  CHECK(histogram(params, 100).size() == 1);
+
+  // e^3, e^3, e^2, e^1, e^0, e^-1: shares .389 .389 .143 .053 ...
+  params = at_temperature(1.0f);
+  params.top_p = 0.38f;
+  CHECK(histogram(params, 500).size() == 1);
+  params.top_p = 0.77f;
+  CHECK(histogram(params, 500).size() == 2);
+  params.top_p = 0.9f;
+  CHECK(histogram(params, 3000).size() == 3);
+
+  params = at_temperature(1.0f);
+  params.min_p = 0.3f;  // e^-1 = .368 stays, e^-2 goes
+  CHECK(histogram(params, 3000).size() == 3);
+  params.min_p = 1.0f;
+  CHECK(histogram(params, 500).size() == 2);
+}
+
+TEST_CASE("a choice depends on seed, sample and position only") {
+  GenerateParams params = at_temperature(1.5f);
+  const auto sequence = [&](std::uint32_t first) {
+    TokenSampler sampler(params, {}, kLogits.size());
+    std::vector<TokenId> ids;
+    for (std::uint32_t i = first; i < 64; ++i) ids.push_back(sampler.choose(kLogits, i, {}));
+    return ids;
+  };
+  const auto base = sequence(0);
+  CHECK(sequence(0) == base);
+  CHECK(sequence(10) == std::vector(base.begin() + 10, base.end()));
+  params.seed = 1;
+  const auto other_seed = sequence(0);
+  CHECK(other_seed != base);
+  params.seed = 0;
+  params.sample = 1;
+  CHECK(sequence(0) != base);
+  CHECK(sequence(0) != other_seed);
+}
+
+TEST_CASE("repetition penalty, bias and allowed tokens") {
+  GenerateParams params;
+  params.repetition_penalty = 2.0f;
+  const std::vector<TokenId> prompt = {1, 3};
+  TokenSampler sampler(params, prompt, kLogits.size());
+  CHECK(sampler.choose(kLogits, 0, {}) == 4);  // 1 fell to 1.5
+  sampler.accept(4);
+  CHECK(sampler.choose(kLogits, 0, {}) == 2);
+  const std::vector<TokenId> low = {3, 5};  // 3 sank to -2
+  CHECK(sampler.choose(kLogits, 0, {{}, low}) == 5);
+
+  params = {};
+  params.logit_bias = {{3, 10.0f}, {1, -std::numeric_limits<float>::infinity()}};
+  TokenSampler biased(params, {}, kLogits.size());
+  CHECK(biased.choose(kLogits, 0, {}) == 3);
+  const std::vector<TokenId> narrow = {0, 1};
+  CHECK(biased.choose(kLogits, 0, {{}, narrow}) == 0);
+  const std::vector<TokenId> only_banned = {1};
+  CHECK(code_of([&] {
+          biased.choose(kLogits, 0, {{}, only_banned});
+        }) == ErrorCode::kInvalidArgument);
+  const std::vector<TokenId> unknown = {6};
+  CHECK(code_of([&] { biased.choose(kLogits, 0, {{}, unknown}); }) == ErrorCode::kInvalidArgument);
+  const std::vector<TokenId> negative = {-1};
+  CHECK(code_of([&] { biased.choose(kLogits, 0, {{}, negative}); }) == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("log-probabilities are those of the raw logits, likeliest first") {
+  double sum = 0.0;
+  for (const float logit : kLogits) sum += std::exp(double(logit));
+  const double log_sum = incipit::engine::log_sum_exp(kLogits);
+  CHECK(log_sum == Approx(std::log(sum)).epsilon(1e-14));
+  const auto top = incipit::engine::top_logprobs(kLogits, log_sum, 3);
+  REQUIRE(top.size() == 3);
+  CHECK(top[0].id == 1);
+  CHECK(top[1].id == 4);
+  CHECK(top[2].id == 2);
+  CHECK(top[2].logprob == static_cast<float>(2.0 - log_sum));
+  CHECK(incipit::engine::top_logprobs(kLogits, log_sum, 100).size() == kLogits.size());
+}
