@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cpu/target.h"
@@ -35,6 +36,9 @@ inline F16x fma(F16x a, F16x b, F16x c) {  // a*b + c
 inline F16x fnma(F16x a, F16x b, F16x c) {  // c - a*b
   return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};
 }
+inline F16x fms(F16x a, F16x b, F16x c) {  // a*b - c
+  return {_mm256_fmsub_ps(a.lo, b.lo, c.lo), _mm256_fmsub_ps(a.hi, b.hi, c.hi)};
+}
 inline F16x max(F16x a, F16x b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
 inline F16x min(F16x a, F16x b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
 inline F16x abs(F16x a) {
@@ -54,6 +58,30 @@ inline __m256 lane_mask(std::uint32_t mask) {  // all ones in lane i where bit i
 inline F16x select(std::uint32_t mask, F16x a, F16x b) {
   return {_mm256_blendv_ps(b.lo, a.lo, lane_mask(mask)),
           _mm256_blendv_ps(b.hi, a.hi, lane_mask(mask >> 8))};
+}
+/// The first n <= 16 floats at p, then zeros; reads and writes nothing behind them.
+inline F16x load_first(const float* p, std::size_t n) {
+  const std::uint32_t mask = (std::uint32_t{1} << n) - 1;
+  return {_mm256_maskload_ps(p, _mm256_castps_si256(lane_mask(mask))),
+          _mm256_maskload_ps(p + 8, _mm256_castps_si256(lane_mask(mask >> 8)))};
+}
+inline void store_first(float* p, F16x a, std::size_t n) {
+  const std::uint32_t mask = (std::uint32_t{1} << n) - 1;
+  _mm256_maskstore_ps(p, _mm256_castps_si256(lane_mask(mask)), a.lo);
+  _mm256_maskstore_ps(p + 8, _mm256_castps_si256(lane_mask(mask >> 8)), a.hi);
+}
+/// a*b - c in even lanes, a*b + c in odd ones.
+inline F16x fmaddsub(F16x a, F16x b, F16x c) {
+  return {_mm256_fmaddsub_ps(a.lo, b.lo, c.lo), _mm256_fmaddsub_ps(a.hi, b.hi, c.hi)};
+}
+/// Lanes 1 0 3 2 5 4 ...
+inline F16x swap_neighbours(F16x a) {
+  return {_mm256_permute_ps(a.lo, 0xb1), _mm256_permute_ps(a.hi, 0xb1)};
+}
+/// Lanes 0 0 1 1 ... 7 7.
+inline F16x repeat_low(F16x a) {
+  const __m256 even = _mm256_unpacklo_ps(a.lo, a.lo), odd = _mm256_unpackhi_ps(a.lo, a.lo);
+  return {_mm256_permute2f128_ps(even, odd, 0x20), _mm256_permute2f128_ps(even, odd, 0x31)};
 }
 /// Bit i is set where a < b in lane i.
 inline std::uint32_t less(F16x a, F16x b) {

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cpu/target.h"
@@ -29,6 +30,7 @@ inline F16x mul(F16x a, F16x b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline F16x div(F16x a, F16x b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline F16x fma(F16x a, F16x b, F16x c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }    // a*b + c
 inline F16x fnma(F16x a, F16x b, F16x c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }  // c - a*b
+inline F16x fms(F16x a, F16x b, F16x c) { return {_mm512_fmsub_ps(a.v, b.v, c.v)}; }    // a*b - c
 inline F16x max(F16x a, F16x b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline F16x min(F16x a, F16x b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline F16x abs(F16x a) { return {_mm512_abs_ps(a.v)}; }
@@ -38,6 +40,22 @@ inline F16x round(F16x a) {
 /// Lane i of `a` where bit i of `mask` is set, else of `b`.
 inline F16x select(std::uint32_t mask, F16x a, F16x b) {
   return {_mm512_mask_blend_ps(static_cast<__mmask16>(mask), b.v, a.v)};
+}
+/// The first n <= 16 floats at p, then zeros; reads and writes nothing behind them.
+inline F16x load_first(const float* p, std::size_t n) {
+  return {_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p)};
+}
+inline void store_first(float* p, F16x a, std::size_t n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), a.v);
+}
+/// a*b - c in even lanes, a*b + c in odd ones.
+inline F16x fmaddsub(F16x a, F16x b, F16x c) { return {_mm512_fmaddsub_ps(a.v, b.v, c.v)}; }
+/// Lanes 1 0 3 2 5 4 ...
+inline F16x swap_neighbours(F16x a) { return {_mm512_permute_ps(a.v, 0xb1)}; }
+/// Lanes 0 0 1 1 ... 7 7.
+inline F16x repeat_low(F16x a) {
+  const __m512i from = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  return {_mm512_permutexvar_ps(from, a.v)};
 }
 /// Bit i is set where a < b in lane i.
 inline std::uint32_t less(F16x a, F16x b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ); }

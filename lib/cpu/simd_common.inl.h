@@ -2,6 +2,15 @@
 // Included by simd_avx2.h and simd_avx512.h inside their regions: what follows from the basic
 // functions, in one order of operations for both.
 
+// Ask for the cache line at p. Always inlined: g++ takes a function that only prefetches for one
+// without effect, and drops calls of it.
+[[gnu::always_inline]] inline void prefetch_l1(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
+[[gnu::always_inline]] inline void prefetch_l2(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+}
+
 /// Sum of the lanes in one fixed tree.
 inline float reduce_add(F16x a) {
   const __m256 eight = _mm256_add_ps(low_half(a), high_half(a));

@@ -26,8 +26,23 @@
   INCIPIT_PRAGMA(clang attribute push(__attribute__((target(isa))), apply_to = function))
 #define INCIPIT_TARGET_END INCIPIT_PRAGMA(clang attribute pop)
 #else
-#define INCIPIT_TARGET_BEGIN(isa) INCIPIT_PRAGMA(GCC push_options) INCIPIT_PRAGMA(GCC target(isa))
-#define INCIPIT_TARGET_END INCIPIT_PRAGMA(GCC pop_options)
+// g++ 12 takes the deliberately undefined operand inside some intrinsics for a mistake of ours.
+#define INCIPIT_TARGET_BEGIN(isa)                          \
+  INCIPIT_PRAGMA(GCC push_options)                         \
+  INCIPIT_PRAGMA(GCC target(isa))                          \
+  INCIPIT_PRAGMA(GCC diagnostic push)                      \
+  INCIPIT_PRAGMA(GCC diagnostic ignored "-Wuninitialized") \
+  INCIPIT_PRAGMA(GCC diagnostic ignored "-Wmaybe-uninitialized")
+#define INCIPIT_TARGET_END           \
+  INCIPIT_PRAGMA(GCC diagnostic pop) \
+  INCIPIT_PRAGMA(GCC pop_options)
+#endif
+
+// Before a loop over a constant count whose arrays are to live in registers.
+#if defined(__clang__)
+#define INCIPIT_UNROLL INCIPIT_PRAGMA(unroll)
+#else
+#define INCIPIT_UNROLL INCIPIT_PRAGMA(GCC unroll 32)
 #endif
 
 #endif  // INCIPIT_CPU_TARGET_H_

@@ -14,6 +14,11 @@
 // positions (multiples of DeviceInfo::segment_tokens). A row's attention state over a segment
 // starts fresh, and the states of its segments are merged in segment order. That arithmetic is the
 // same however the work below is cut, so the plan decides about time only, never about results.
+//
+//   segments       0     1     2     3     4          items
+//   sample A  ->   [ s h a r e d   r u n ]  a         A, B, C x segments 0..3   (or cut in two)
+//   sample B  ->   [                     ]  b         A x segment 4
+//   sample C  ->   [                     ]  c  c'     B x segment 4, C x segments 4..5
 
 namespace incipit::device {
 
@@ -25,24 +30,37 @@ struct SequenceRows {
   std::uint32_t rows = 0;                // >= 1
 };
 
-/// One piece of work: some rows against a run of segments whose blocks they share.
+/// One piece of work: some rows against a run of segments whose blocks they share. Each row sees
+/// the first of these segments; one that ends earlier than the run leaves the rest out.
 struct AttentionItem {
   std::uint32_t first_row = 0, row_count = 0;  // into AttentionPlan::rows
-  // The blocks of segment_begin, segment_begin + 1, ...: into AttentionPlan::blocks.
-  std::uint32_t first_block = 0;
+  // The blocks of segment_begin, segment_begin + 1, ...: into AttentionPlan::blocks. The last
+  // segment may have fewer blocks than a whole one.
+  std::uint32_t first_block = 0, block_count = 0;
   std::uint32_t segment_begin = 0, segment_end = 0;
-  // True where the rows' segments all lie in this item: it merges them itself and writes the
-  // result. Else it leaves one partial state per row and segment for the merge.
-  bool whole = false;
+};
+
+/// A row whose segments lie in several items. Those leave partial states, and who computes the
+/// last of them merges all.
+struct SplitRow {
+  std::uint32_t row = 0;          // of the batch
+  std::uint32_t first_state = 0;  // the state of its segment s is number first_state + s
+  std::uint32_t items = 0;        // that have the row, >= 2
 };
 
 struct AttentionPlan {
+  static constexpr std::uint32_t kWhole = ~std::uint32_t{0};
+
   std::vector<std::uint32_t> positions = {};  // [batch rows] position of each row
-  std::vector<std::uint32_t> rows = {};       // batch rows, item by item
-  std::vector<BlockId> blocks = {};           // block lists, item by item
-  std::vector<AttentionItem> items = {};
-  std::vector<std::uint32_t> split_rows = {};  // batch rows that need a merge, ascending
-  std::uint32_t segment_tokens = 0;            // a multiple of kBlockTokens
+  std::vector<std::uint32_t> rows = {};       // batch rows of the items; items may share them
+  std::vector<BlockId> blocks = {};           // block lists of the items; items may share them
+  std::vector<AttentionItem> items = {};      // the largest first
+  std::vector<SplitRow> split_rows = {};      // by batch row
+  // [batch rows] index into split_rows, or kWhole where one item has all of the row's segments: it
+  // merges them itself and writes the result.
+  std::vector<std::uint32_t> split_index = {};
+  std::uint32_t states = 0;          // partial states of all split rows
+  std::uint32_t segment_tokens = 0;  // a multiple of kBlockTokens
 
   /// Segments that a row sees.
   std::uint32_t segments_of(std::uint32_t batch_row) const noexcept {
@@ -52,15 +70,18 @@ struct AttentionPlan {
 
 struct PlanOptions {
   std::uint32_t segment_tokens = 256;
-  // Rows of one sequence that share an item at most.
+  // Rows that share an item at most.
   std::uint32_t max_item_rows = 64;
+  // A sequence that brings more rows than this keeps items of its own: it reads its KV for enough
+  // rows as it is, and sharing would cost a merge.
+  std::uint32_t max_shared_rows = 16;
   // Items worth making, per KV head, so that all of the device's threads have work.
   std::uint32_t wanted_items = 1;
 };
 
 /// Groups rows that share blocks (samples of one prompt, users of one system prompt) into one item
-/// per shared run of whole segments, and cuts long rows into several items where there would be too
-/// few. O(rows + blocks).
+/// per shared run of whole segments, and cuts large items where there would be too few.
+/// O(rows + blocks), but for sorting short lists of sequences and of items.
 AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options);
 
 }  // namespace incipit::device

@@ -3,6 +3,7 @@
 #define INCIPIT_MODEL_CONFIG_H_
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct ModelConfig {
   // [half] radians per position, LLaMA-3 scaling applied; half <= head_dim / 2.
   std::vector<float> rope_frequencies = {};
 };
+
+/// Checks what a file says about its model: every size against a cap, so that sums and products of
+/// a few of them fit 64 bits, and all of them against each other. Throws Error{kModelUnreadable}.
+void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
 }  // namespace incipit::model
 

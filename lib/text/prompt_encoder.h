@@ -28,7 +28,8 @@ class PromptEncoder {
     std::string text;
     Tokenizer::StablePrefix prefix;
   };
-  std::shared_ptr<const Known> find(std::string_view static_text);
+  std::shared_ptr<const Known> known(std::string_view static_text);
+  std::shared_ptr<const Known> find(std::string_view static_text);  // under mutex_; null: unknown
 
   const Tokenizer& tokenizer_;
   const std::size_t capacity_;

@@ -58,9 +58,13 @@ class Tokenizer {
   std::string fingerprint() const;
 
   /// A raw text as Hugging Face's default call encodes it: special tokens recognised, BOS as
-  /// configured. Invalid UTF-8 is encoded byte by byte. O(length).
+  /// configured. Bytes that are no UTF-8 (which Hugging Face never sees) are encoded one by one,
+  /// the text on both sides of them as if it stood alone. A byte that the vocabulary has no token
+  /// for is left out, as there. O(n log n) for the longest word, else O(length). Throws
+  /// Error{kInvalidArgument} above 1 GiB, as all of these do.
   std::vector<TokenId> encode(std::string_view text) const;
-  /// A rendered conversation: the pieces are one text, tokenized across their borders.
+  /// A rendered conversation: the pieces are one text, tokenized across their borders. No BOS is
+  /// added. A special token must stand within one control piece.
   std::vector<TokenId> encode(std::span<const TextPiece> pieces) const;
 
   /// The longest front of `text` whose tokens no continuation of the text can change.
@@ -73,8 +77,8 @@ class Tokenizer {
   /// encode_rest(what follows stable(a).bytes in a + b).
   std::vector<TokenId> encode_rest(std::string_view rest) const;
 
-  /// Bytes of one token; empty for control tokens. Throws Error{kInvalidArgument} for an unknown
-  /// id.
+  /// Bytes of one token; empty for control and unused tokens. Throws Error{kInvalidArgument} for an
+  /// unknown id.
   std::string_view bytes_of(TokenId id) const;
   /// Joined bytes of tokens, invalid UTF-8 replaced by U+FFFD.
   std::string decode(std::span<const TokenId> ids) const;

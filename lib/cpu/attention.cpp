@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/attention.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/check.h"
+#include "cpu/target.h"
+
+namespace incipit::cpu {
+namespace {
+
+using device::AttentionItem;
+using device::AttentionPlan;
+using device::KvLayout;
+
+// Tiles in a pass for which it pays to widen a segment once.
+constexpr std::uint32_t kWideTiles = 4;
+
+constexpr std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) noexcept {
+  return (a + b - 1) / b;
+}
+
+/// Where the states of one row of `states` lie.
+AttentionStates row_of(const AttentionStates& states, std::size_t row,
+                       std::size_t head_dim) noexcept {
+  return {states.max + row, states.sum + row, states.acc + row * head_dim};
+}
+
+/// One call of attention(): what all of its units share.
+struct Call {
+  const AttentionKernel& kernel;
+  const AttentionTask& task;
+  AttentionScratch& scratch;
+  const KvLayout& layout = task.pool.layout;
+  const AttentionPlan& plan = *task.plan;
+  std::size_t head_dim = layout.shape().head_dim;
+  std::uint32_t kv_heads = static_cast<std::uint32_t>(layout.shape().kv_heads);
+  std::uint32_t group = static_cast<std::uint32_t>(task.params.heads) / kv_heads;
+  ScoreParams score = {task.params.scale, task.params.soft_cap, !task.params.alibi_slopes.empty()};
+};
+
+/// A query row of a unit: one head of one row of the batch.
+struct QueryRow {
+  std::uint32_t batch_row = 0;
+  std::uint32_t head = 0;
+  std::uint32_t key_begin = 0, key_end = 0;  // the positions that it sees
+};
+
+/// One unit of work: an item for one KV head. Its query rows, the heads of one batch row next to
+/// each other, are taken in passes; a pass walks the segments, and its rows meet each in tiles.
+class Unit {
+ public:
+  Unit(const Call& call, const AttentionItem& item, std::uint32_t kv_head,
+       AttentionScratch::Worker& worker)
+      : call_(call), item_(item), kv_head_(kv_head), worker_(worker) {}
+
+  void run() {
+    const std::uint32_t count = item_.row_count * call_.group;
+    const std::uint32_t passes = divide_up(count, AttentionScratch::kPassRows);
+    for (std::uint32_t pass = 0; pass < passes; ++pass) {
+      const std::uint32_t first = count * pass / passes;
+      rows_ = count * (pass + 1) / passes - first;
+      tiles_ = divide_up(rows_, call_.kernel.tile_rows);
+      for (std::uint32_t i = 0; i < rows_; ++i) query_rows_[i] = query_row(first + i);
+      run_pass();
+    }
+    for (std::uint32_t i = 0; i < item_.row_count; ++i) release(batch_row(i));
+  }
+
+ private:
+  std::uint32_t batch_row(std::uint32_t i) const noexcept {
+    return call_.plan.rows[item_.first_row + i];
+  }
+  bool is_whole(std::uint32_t row) const noexcept {
+    return call_.plan.split_index[row] == AttentionPlan::kWhole;
+  }
+  /// States are folded here where all segments of the rows so far lie in this item.
+  bool folds() const noexcept { return item_.segment_begin == 0; }
+
+  /// Query row `index` of the unit.
+  QueryRow query_row(std::uint32_t index) const noexcept {
+    QueryRow row;
+    row.batch_row = batch_row(index / call_.group);
+    row.head = kv_head_ * call_.group + index % call_.group;
+    row.key_end = call_.plan.positions[row.batch_row] + 1;
+    const std::uint32_t window = call_.task.params.window;
+    row.key_begin = window > 0 && window < row.key_end ? row.key_end - window : 0;
+    return row;
+  }
+  std::uint32_t tile_begin(std::uint32_t tile) const noexcept { return rows_ * tile / tiles_; }
+
+  AttentionStates folded() const noexcept {
+    return {worker_.max.data(), worker_.sum.data(), worker_.acc.data()->values};
+  }
+  AttentionStates fresh() const noexcept {
+    return {worker_.segment_max, worker_.segment_sum, worker_.segment_acc.data()->values};
+  }
+  std::byte* queries(std::uint32_t row) const noexcept {
+    return reinterpret_cast<std::byte*>(worker_.queries.data()->values + row * call_.head_dim);
+  }
+
+  void run_pass() {
+    for (std::uint32_t tile = 0; tile < tiles_; ++tile) pack_tile(tile);
+    std::fill_n(worker_.sum.data(), rows_, 0.0f);
+    point_to(item_.segment_begin, next_k_, next_v_);
+    for (std::uint32_t s = item_.segment_begin; s < item_.segment_end; ++s) {
+      k_ = next_k_;
+      v_ = next_v_;
+      if (s + 1 < item_.segment_end) point_to(s + 1, next_k_, next_v_);
+      const AttentionKernel& kernel = widen_if_worth();
+      for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(kernel, tile, s);
+    }
+    if (!folds()) return;
+    for (std::uint32_t i = 0; i < rows_; ++i) finish_row(query_rows_[i], i);
+  }
+
+  void pack_tile(std::uint32_t tile) {
+    const std::uint32_t begin = tile_begin(tile), count = tile_begin(tile + 1) - begin;
+    std::array<const float*, kMaxTileRows> rows;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const QueryRow& row = query_rows_[begin + i];
+      rows[i] = call_.task.q.row(row.batch_row) + row.head * call_.head_dim;
+    }
+    call_.kernel.pack_queries(rows.data(), count, call_.head_dim, call_.score, queries(begin));
+  }
+
+  void point_to(std::uint32_t segment, SegmentPointers& k, SegmentPointers& v) const {
+    const std::uint32_t first = (segment - item_.segment_begin) * kSegmentBlocks;
+    for (std::uint32_t i = 0; i < kSegmentBlocks; ++i) {
+      const std::uint32_t index = std::min(first + i, item_.block_count - 1);
+      const std::byte* const block =
+          call_.task.pool.block(call_.plan.blocks[item_.first_block + index]);
+      k[i] = block + call_.layout.k_offset(call_.task.params.layer, kv_head_);
+      v[i] = block + call_.layout.v_offset(call_.task.params.layer, kv_head_);
+    }
+  }
+
+  /// The kernel for this segment's tiles.
+  const AttentionKernel& widen_if_worth() {
+    if (call_.kernel.widen == nullptr || tiles_ < kWideTiles) return call_.kernel;
+    const std::size_t block_values = device::kBlockTokens * call_.head_dim;
+    float* const k = worker_.wide.data()->values;
+    float* const v = k + kSegmentBlocks * block_values;
+    call_.kernel.widen(k_.data(), v_.data(), kSegmentBlocks, call_.head_dim, k, v);
+    for (std::uint32_t i = 0; i < kSegmentBlocks; ++i) {
+      k_[i] = reinterpret_cast<const std::byte*>(k + i * block_values);
+      v_[i] = reinterpret_cast<const std::byte*>(v + i * block_values);
+    }
+    return *call_.kernel.wide;
+  }
+
+  void run_tile(const AttentionKernel& kernel, std::uint32_t tile_index, std::uint32_t segment) {
+    const std::uint32_t begin = tile_begin(tile_index);
+    AttentionTile tile;
+    tile.rows = tile_begin(tile_index + 1) - begin;
+    tile.head_dim = call_.head_dim;
+    tile.q = queries(begin);
+    tile.score = call_.score;
+    tile.k = &k_;
+    tile.v = &v_;
+    // The pass's first tile fetches for all.
+    const bool fetches = tile_index == 0 && &kernel == &call_.kernel;
+    tile.fetch_with_k = fetches ? &v_ : &k_;
+    tile.fetch_with_v = fetches ? &next_k_ : &v_;
+    const bool any = place_rows(tile, begin, segment);
+    if (any) {
+      kernel.segment(tile, worker_.buffers, fresh());
+    } else {
+      std::fill_n(worker_.segment_sum, tile.rows, 0.0f);
+    }
+    if (!folds()) {
+      for (std::uint32_t i = 0; i < tile.rows; ++i) leave(query_rows_[begin + i], segment, i);
+    } else if (any) {
+      call_.kernel.fold(fresh(), tile.rows, call_.head_dim,
+                        row_of(folded(), begin, call_.head_dim));
+    }
+  }
+
+  /// What the tile's rows see of the segment. False: nothing.
+  bool place_rows(AttentionTile& tile, std::uint32_t begin, std::uint32_t segment) const {
+    const std::uint32_t first_key = segment * kSegmentTokens;
+    const auto clamp = [&](std::uint32_t key) {
+      return std::min(std::max(key, first_key) - first_key, kSegmentTokens);
+    };
+    bool any = false;
+    for (std::uint32_t i = 0; i < tile.rows; ++i) {
+      const QueryRow& row = query_rows_[begin + i];
+      tile.key_begin[i] = clamp(row.key_begin);
+      tile.key_end[i] = clamp(row.key_end);
+      if (tile.key_begin[i] >= tile.key_end[i]) tile.key_begin[i] = tile.key_end[i] = 0;
+      any = any || tile.key_end[i] > 0;
+      if (!call_.score.alibi) continue;
+      tile.distance[i] = static_cast<float>(first_key) - static_cast<float>(row.key_end - 1);
+      tile.slope[i] = call_.task.params.alibi_slopes[row.head];
+    }
+    return any;
+  }
+
+  /// Row i of the fresh states becomes a partial state.
+  void leave(const QueryRow& row, std::uint32_t segment, std::uint32_t i) {
+    if (segment < call_.plan.segments_of(row.batch_row)) {
+      copy(row_of(fresh(), i, call_.head_dim), partial(row, segment));
+    }
+  }
+
+  /// Row i of the folded states becomes the result or, where other items have later segments, the
+  /// partial state of the first segment; that of the others is then empty.
+  void finish_row(const QueryRow& row, std::uint32_t i) {
+    const AttentionStates state = row_of(folded(), i, call_.head_dim);
+    if (is_whole(row.batch_row)) return write(row, state);
+    copy(state, partial(row, 0));
+    const std::uint32_t end = std::min(item_.segment_end, call_.plan.segments_of(row.batch_row));
+    for (std::uint32_t s = 1; s < end; ++s) *partial(row, s).sum = 0.0f;
+  }
+
+  void copy(const AttentionStates& from, const AttentionStates& to) const {
+    *to.max = *from.max;
+    *to.sum = *from.sum;
+    if (*from.sum != 0.0f) std::copy_n(from.acc, call_.head_dim, to.acc);
+  }
+
+  AttentionStates partial(const QueryRow& row, std::uint32_t segment) const {
+    const std::uint32_t split = call_.plan.split_index[row.batch_row];
+    return call_.scratch.partial(call_.plan.split_rows[split].first_state + segment, row.head);
+  }
+
+  void write(const QueryRow& row, const AttentionStates& state) const {
+    call_.kernel.finish(state.acc, *state.sum, call_.head_dim,
+                        call_.task.out.row(row.batch_row) + row.head * call_.head_dim);
+  }
+
+  /// Merges a split row where this was the last item that had it.
+  void release(std::uint32_t row) {
+    if (is_whole(row)) return;
+    const std::uint32_t split = call_.plan.split_index[row];
+    if (call_.scratch.pending(split, kv_head_).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    for (std::uint32_t g = 0; g < call_.group; ++g) {
+      QueryRow head;
+      head.batch_row = row;
+      head.head = kv_head_ * call_.group + g;
+      const AttentionStates merged = row_of(folded(), 0, call_.head_dim);
+      *merged.sum = 0.0f;
+      for (std::uint32_t s = 0; s < call_.plan.segments_of(row); ++s) {
+        call_.kernel.fold(partial(head, s), 1, call_.head_dim, merged);
+      }
+      write(head, merged);
+    }
+  }
+
+  const Call& call_;
+  const AttentionItem& item_;
+  const std::uint32_t kv_head_;
+  AttentionScratch::Worker& worker_;
+  std::uint32_t rows_ = 0, tiles_ = 0;  // of the pass
+  std::array<QueryRow, AttentionScratch::kPassRows> query_rows_;
+  SegmentPointers k_ = {}, v_ = {}, next_k_ = {}, next_v_ = {};
+};
+
+void check(const AttentionTask& task) {
+  const AttentionPlan& plan = *task.plan;
+  const device::KvShape& shape = task.pool.layout.shape();
+  const std::size_t heads = task.params.heads;
+  INCIPIT_CHECK(plan.segment_tokens == kSegmentTokens);
+  INCIPIT_CHECK(shape.kv_heads > 0 && heads > 0 && heads % shape.kv_heads == 0);
+  INCIPIT_CHECK(task.params.layer < shape.layers);
+  INCIPIT_CHECK(task.q.rows == plan.positions.size() && task.out.rows == plan.positions.size());
+  INCIPIT_CHECK(task.q.columns == heads * shape.head_dim && task.out.columns == task.q.columns);
+  INCIPIT_CHECK(task.params.alibi_slopes.empty() || task.params.alibi_slopes.size() == heads);
+}
+
+}  // namespace
+
+void AttentionScratch::prepare(unsigned members, const AttentionKernel& kernel,
+                               const AttentionTask& task) {
+  const AttentionPlan& plan = *task.plan;
+  head_dim_ = task.pool.layout.shape().head_dim;
+  heads_ = task.params.heads;
+  kv_heads_ = task.pool.layout.shape().kv_heads;
+  const auto grow = [](auto& vector, std::size_t size) {
+    if (vector.size() < size) vector.resize(size);
+  };
+  const auto lines = [&](std::size_t rows) { return (rows * head_dim_ + 15) / 16; };
+  while (workers_.size() < members) workers_.push_back(std::make_unique<Worker>());
+  for (const auto& worker : workers_) {
+    grow(worker->segment_acc, lines(kMaxTileRows));
+    grow(worker->queries, lines(kPassRows));
+    grow(worker->acc, lines(kPassRows));
+    grow(worker->max, kPassRows);
+    grow(worker->sum, kPassRows);
+    if (kernel.widen != nullptr) grow(worker->wide, 2 * lines(kSegmentTokens));
+  }
+  grow(partial_max_, plan.states * heads_);
+  grow(partial_sum_, plan.states * heads_);
+  grow(partial_acc_, plan.states * heads_ * head_dim_);
+  const std::size_t pending = plan.split_rows.size() * kv_heads_;
+  if (pending_.size() < pending) pending_ = std::vector<std::atomic<std::uint32_t>>(pending);
+  for (std::size_t i = 0; i < pending; ++i) {
+    pending_[i].store(plan.split_rows[i / kv_heads_].items, std::memory_order_relaxed);
+  }
+}
+
+AttentionStates AttentionScratch::partial(std::size_t state, std::size_t head) noexcept {
+  const std::size_t index = state * heads_ + head;
+  return {&partial_max_[index], &partial_sum_[index], &partial_acc_[index * head_dim_]};
+}
+
+const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
+                                        const device::KvShape& shape) noexcept {
+#if INCIPIT_CPU_X86
+  const bool fits = shape.head_dim % 16 == 0 && shape.head_dim <= 256;
+  if (fits && allowed.avx512_bf16 && shape.type == tensor::DType::kBF16) {
+    return avx512::bf16_attention_kernel();
+  }
+  if (fits && allowed.avx512) return avx512::attention_kernel(shape.type);
+  if (fits && allowed.avx2) return avx2::attention_kernel(shape.type);
+#else
+  static_cast<void>(allowed);
+#endif
+  return scalar_attention_kernel(shape.type);
+}
+
+std::string attention_numerics(const base::CpuFeatures& allowed) {
+  const bool lanes = allowed.avx2 || allowed.avx512;
+  return std::string("attention1.") + std::to_string(kSegmentTokens) + "." +
+         (allowed.avx512_bf16 ? "bf16dot"
+          : lanes             ? "lanes16"
+                              : "scalar");
+}
+
+device::PlanOptions attention_plan_options(unsigned threads) noexcept {
+  device::PlanOptions options;
+  options.segment_tokens = kSegmentTokens;
+  options.wanted_items = threads > 1 ? 2 * threads : 1;
+  return options;
+}
+
+void attention(const AttentionKernel& kernel, const AttentionTask& task, base::ThreadPool& threads,
+               AttentionScratch& scratch) {
+  check(task);
+  const Call call{kernel, task, scratch};
+  scratch.prepare(threads.members(), kernel, task);
+  threads.for_each(call.plan.items.size() * call.kv_heads, [&](std::size_t unit, unsigned member) {
+    const auto kv_head = static_cast<std::uint32_t>(unit % call.kv_heads);
+    Unit(call, call.plan.items[unit / call.kv_heads], kv_head, scratch.worker(member)).run();
+  });
+}
+
+}  // namespace incipit::cpu

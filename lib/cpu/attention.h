@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_CPU_ATTENTION_H_
+#define INCIPIT_CPU_ATTENTION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/machine.h"
+#include "base/thread_pool.h"
+#include "cpu/attention_kernel.h"
+#include "device/attention_plan.h"
+#include "device/device.h"
+
+namespace incipit::cpu {
+
+/// The kernel for a KV shape on a path: `allowed` is what of the machine's features the path uses.
+const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
+                                        const device::KvShape& shape) noexcept;
+
+/// The part of the numerics id that names the arithmetic of all kernels of a path.
+std::string attention_numerics(const base::CpuFeatures& allowed);
+
+/// How to cut attention for so many threads.
+device::PlanOptions attention_plan_options(unsigned threads) noexcept;
+
+struct AttentionTask {
+  device::KvPoolView pool = {};
+  device::AttentionParams params = {};
+  const device::AttentionPlan* plan = nullptr;
+  tensor::ConstMatrix q = {};  // [batch rows, heads * head_dim]
+  tensor::Matrix out = {};     // likewise
+};
+
+/// Memory that calls of attention() reuse. Grows with head_dim, members of the pool and the plan's
+/// partial states.
+class AttentionScratch {
+ public:
+  struct alignas(64) Line {
+    float values[16];
+  };
+  /// What one thread works in: a pass of at most kPassRows query rows.
+  struct Worker {
+    TileBuffers buffers;
+    float segment_max[kMaxTileRows], segment_sum[kMaxTileRows];
+    std::vector<Line> segment_acc;  // [kMaxTileRows, head_dim]
+    std::vector<Line> queries;      // [kPassRows, head_dim], packed tile by tile
+    std::vector<float> max, sum;    // [kPassRows] states folded so far
+    std::vector<Line> acc;          // [kPassRows, head_dim]
+    std::vector<Line> wide;         // [2, kSegmentTokens, head_dim] K and V of a segment in F32
+  };
+  static constexpr std::uint32_t kPassRows = 256;
+
+  void prepare(unsigned members, const AttentionKernel& kernel, const AttentionTask& task);
+
+  Worker& worker(unsigned member) noexcept { return *workers_[member]; }
+  /// The partial states number `state` of the heads from `head` on.
+  AttentionStates partial(std::size_t state, std::size_t head) noexcept;
+  /// Items that still have to leave their states of a split row, per KV head.
+  std::atomic<std::uint32_t>& pending(std::size_t split_row, std::size_t kv_head) noexcept {
+    return pending_[split_row * kv_heads_ + kv_head];
+  }
+
+ private:
+  std::size_t head_dim_ = 0, heads_ = 0, kv_heads_ = 0;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<float> partial_max_, partial_sum_, partial_acc_;  // [states, heads(, head_dim)]
+  std::vector<std::atomic<std::uint32_t>> pending_;             // [split rows, kv_heads]
+};
+
+/// Softmax attention as Device::attention has it. A row's result depends on that row's query and
+/// keys only. Throws Error{kInternal} where the views do not fit together.
+void attention(const AttentionKernel& kernel, const AttentionTask& task, base::ThreadPool& threads,
+               AttentionScratch& scratch);
+
+}  // namespace incipit::cpu
+
+#endif  // INCIPIT_CPU_ATTENTION_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/target.h"
+
+#if INCIPIT_CPU_X86
+
+#include <limits>
+#include <utility>
+
+#include "cpu/attention_kernel.h"
+#include "cpu/simd_avx512.h"
+
+namespace incipit::cpu::avx512 {
+INCIPIT_TARGET_BEGIN(INCIPIT_ISA_AVX512)
+namespace {
+
+constexpr std::uint32_t kTileRows = 8;
+template <std::size_t R>
+constexpr std::uint32_t kBlocksAtOnce = R <= 3 ? 4 : 2;
+template <std::size_t R>
+constexpr std::size_t kVectorsAtOnce = R <= 3 ? 4 : 2;
+
+inline F16x add_to_exponent(F16x p, F16x n) {
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(n.v), 23);
+  return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p.v), exponent))};
+}
+
+inline void split_bf16(const std::uint16_t* p, F16x& even, F16x& odd) {
+  const __m512i values = _mm512_loadu_si512(p);
+  even = {_mm512_castsi512_ps(_mm512_slli_epi32(values, 16))};
+  odd = {_mm512_castsi512_ps(_mm512_and_si512(values, _mm512_set1_epi32(-0x10000)))};
+}
+inline void split_f16(const std::uint16_t* p, F16x& even, F16x& odd) {
+  const __m512i values = _mm512_loadu_si512(p);
+  even = {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(values))};
+  odd = {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(values, 16)))};
+}
+
+#include "cpu/attention_simd.inl.h"
+
+}  // namespace
+INCIPIT_TARGET_END
+
+const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept {
+  return kv_type == tensor::DType::kF32   ? kF32Kernel
+         : kv_type == tensor::DType::kF16 ? k16Kernel<KvF16>
+                                          : k16Kernel<KvBf16>;
+}
+
+}  // namespace incipit::cpu::avx512
+
+#endif  // INCIPIT_CPU_X86

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/cpu_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/machine.h"
+#include "base/thread_pool.h"
+#include "cpu/attention.h"
+#include "cpu/kernels.h"
+#include "cpu/memory.h"
+#include "cpu/packed_weight.h"
+#include "cpu/quantized_rows.h"
+#include "cpu/target.h"
+
+namespace incipit::cpu {
+namespace {
+
+using device::Buffer;
+using device::KvPoolView;
+using device::Product;
+using tensor::DType;
+
+// Goes up with every change of the bits that a kernel gives or of the KV order.
+constexpr int kRevision = 1;
+
+// Up to this many rows each thread quantises for itself: it costs less than waiting for the others.
+constexpr std::size_t kOwnRows = 16;
+// Elements of a simple operation that are worth waking a thread.
+constexpr std::size_t kWorthAThread = 16384;
+// Panels are shared out in pairs, which the kernels take at a time.
+constexpr std::size_t kPanelsTogether = 2;
+
+struct Path {
+  CpuPath path;
+  const char* name;
+  const Kernels* kernels;      // null: this machine cannot run them
+  base::CpuFeatures features;  // what of the machine's the path uses
+};
+
+Path choose_path(CpuPath asked, const base::CpuFeatures& machine) {
+  Path paths[] = {{CpuPath::kAvx512, "avx512", nullptr, machine},
+                  {CpuPath::kAvx2, "avx2", nullptr, {.avx2 = machine.avx2}},
+                  {CpuPath::kScalar, "scalar", &scalar_kernels(), {}}};
+#if INCIPIT_CPU_X86
+  if (machine.avx512) paths[0].kernels = &avx512::kernels();
+  if (machine.avx2) paths[1].kernels = &avx2::kernels();
+#endif
+  for (const Path& path : paths) {
+    if (asked != CpuPath::kAuto && asked != path.path) continue;
+    if (path.kernels != nullptr) return path;
+    if (asked == path.path) {
+      base::throw_error(ErrorCode::kInvalidArgument,
+                        "this machine cannot run the CPU path " + std::string(path.name) +
+                            "; ask for kAuto, which takes the fastest that it can");
+    }
+  }
+  base::throw_error(ErrorCode::kInvalidArgument, "unknown CPU path");
+}
+
+template <class T>
+tensor::MatrixView<T> rows_of(tensor::MatrixView<T> matrix, std::size_t begin, std::size_t end) {
+  return {matrix.row(begin), end - begin, matrix.columns, matrix.stride};
+}
+
+bool same_shape(ConstMatrix a, ConstMatrix b) { return a.rows == b.rows && a.columns == b.columns; }
+
+const PackedWeight& packed(const device::Weight& weight) {
+  return static_cast<const PackedWeight&>(weight);  // made by make_weight() of this device
+}
+
+class CpuDevice final : public device::Device {
+ public:
+  CpuDevice(const Path& path, Activations activations, unsigned threads)
+      : kernels_(*path.kernels),
+        features_(path.features),
+        int8_(activations == Activations::kInt8),
+        pool_(threads) {
+    info_.numerics = std::string("cpu/") + path.name + (int8_ ? "/int8/" : "/float/") +
+                     attention_numerics(features_) + "/" + std::to_string(kRevision);
+    info_.threads = threads;
+    info_.default_kv_type = features_.avx512_bf16 ? DType::kBF16 : DType::kF16;
+    info_.plan = attention_plan_options(threads);
+  }
+
+  const device::DeviceInfo& info() const noexcept override { return info_; }
+
+  Buffer allocate(std::size_t bytes) override { return allocate_pages(bytes); }
+  void upload(base::Bytes from, std::byte* to) override {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+  }
+  void download(const std::byte* from, std::span<std::byte> to) override {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size());
+  }
+
+  std::unique_ptr<device::Weight> make_weight(DType type, std::size_t rows, std::size_t columns,
+                                              base::Bytes bytes) override;
+  void embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) override;
+  void rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon, Matrix out) override;
+  void matmul(ConstMatrix x, std::span<const Product> products) override;
+  void add(Matrix x, ConstMatrix y) override;
+  void rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device::RopePairs pairs) override;
+  void swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) override;
+  void append_kv(const KvPoolView& pool, std::size_t layer, ConstMatrix k, ConstMatrix v,
+                 std::span<const device::KvSlot> slots) override;
+  void attention(const KvPoolView& pool, const device::AttentionParams& params,
+                 const device::AttentionPlan& plan, ConstMatrix q, Matrix out) override;
+  void gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) override;
+  void copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) override;
+
+ private:
+  /// Calls work(begin, end) on ranges of rows that are worth a thread.
+  template <class Work>
+  void for_rows(std::size_t rows, std::size_t columns, const Work& work) {
+    pool_.for_ranges(
+        rows, std::max<std::size_t>(1, kWorthAThread / std::max<std::size_t>(1, columns)), work);
+  }
+  RowBlock* scratch_blocks(std::size_t count);
+  void multiply_share(ConstMatrix x, std::span<const Product> products, const RowBlock* quantized,
+                      unsigned member) const;
+
+  const Kernels& kernels_;
+  const base::CpuFeatures features_;
+  const bool int8_;
+  base::ThreadPool pool_;
+  device::DeviceInfo info_;
+  WeightArena arena_;
+  Buffer scratch_;  // quantised rows
+  AttentionScratch attention_scratch_;
+};
+
+std::unique_ptr<device::Weight> CpuDevice::make_weight(DType type, std::size_t rows,
+                                                       std::size_t columns, base::Bytes bytes) {
+  const std::size_t row_bytes = tensor::row_bytes(type, columns);
+  INCIPIT_CHECK(bytes.size() == rows * row_bytes);
+  const bool expand = tensor::is_quantized(type) && !int8_;
+  auto weight = std::make_unique<PackedWeight>(expand ? DType::kF32 : type, rows, columns,
+                                               kernels_.panel_outputs, arena_);
+  pool_.for_ranges(weight->panels(), 1, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> floats(expand ? kernels_.panel_outputs * columns : 0);
+    for (std::size_t p = begin; p < end; ++p) {
+      const std::byte* panel_rows = bytes.data() + weight->first_row(p) * row_bytes;
+      if (expand) {
+        for (std::size_t r = 0; r < weight->row_count(p); ++r) {
+          tensor::dequantize_row(type, panel_rows + r * row_bytes,
+                                 std::span(floats).subspan(r * columns, columns));
+        }
+        panel_rows = std::as_bytes(std::span(floats)).data();
+      }
+      weight->pack(p, panel_rows);
+    }
+  });
+  return weight;
+}
+
+void CpuDevice::embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) {
+  INCIPIT_CHECK(out.rows == ids.size() && out.columns == table.columns());
+  for (const std::int32_t id : ids) {
+    INCIPIT_CHECK(id >= 0 && static_cast<std::size_t>(id) < table.rows());
+  }
+  for_rows(out.rows, out.columns, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      packed(table).unpack_row(static_cast<std::size_t>(ids[row]), {out.row(row), out.columns});
+    }
+  });
+}
+
+void CpuDevice::rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon, Matrix out) {
+  INCIPIT_CHECK(same_shape(x, out) && weight.size() == x.columns);
+  for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.rms_norm(rows_of(x, begin, end), weight.data(), epsilon, rows_of(out, begin, end));
+  });
+}
+
+/// Room for the blocks; what was there is lost.
+RowBlock* CpuDevice::scratch_blocks(std::size_t count) {
+  if (scratch_.bytes() < count * sizeof(RowBlock)) {
+    scratch_ = Buffer();
+    scratch_ = allocate_pages(count * sizeof(RowBlock));
+  }
+  return scratch_.as<RowBlock>().data();
+}
+
+/// A member's part of all products, laid end to end: a run of panels that follow each other in
+/// memory, for all rows.
+void CpuDevice::multiply_share(ConstMatrix x, std::span<const Product> products,
+                               const RowBlock* quantized, unsigned member) const {
+  std::size_t panels = 0;
+  for (const Product& product : products) panels += packed(*product.weight).panels();
+  const auto share_begin = [&](std::size_t index) {
+    const std::size_t pairs = panels / kPanelsTogether;
+    return index == pool_.members() ? panels : pairs * index / pool_.members() * kPanelsTogether;
+  };
+  const std::size_t begin = share_begin(member), end = share_begin(member + 1);
+  std::size_t first = 0;  // panel of this product
+  for (const Product& product : products) {
+    const PackedWeight& weight = packed(*product.weight);
+    const std::size_t part_begin = std::max(begin, first);
+    const std::size_t part_end = std::min(end, first + weight.panels());
+    if (part_begin < part_end) {
+      kernels_.product({.weight = &weight,
+                        .bias = product.bias.empty() ? nullptr : product.bias.data(),
+                        .x = x,
+                        .quantized = quantized,
+                        .out = product.out,
+                        .panel_begin = part_begin - first,
+                        .panel_end = part_end - first});
+    }
+    first += weight.panels();
+  }
+}
+
+void CpuDevice::matmul(ConstMatrix x, std::span<const Product> products) {
+  bool quantized = false;
+  for (const Product& product : products) {
+    const PackedWeight& weight = packed(*product.weight);
+    INCIPIT_CHECK(weight.columns() == x.columns && product.out.columns == weight.rows());
+    INCIPIT_CHECK(product.out.rows == x.rows);
+    INCIPIT_CHECK(product.bias.empty() || product.bias.size() == weight.rows());
+    quantized = quantized || tensor::is_quantized(weight.type());
+  }
+  if (x.rows == 0) return;
+
+  const RowGroups groups(x.rows, kernels_.group_rows);
+  const std::size_t blocks = quantized ? x.rows * (x.columns / kBlock) : 0;
+  if (x.rows <= kOwnRows) {
+    RowBlock* const scratch = scratch_blocks(blocks * pool_.members());
+    pool_.run([&](unsigned member) {
+      RowBlock* const own = scratch + member * blocks;
+      if (quantized) kernels_.quantize_groups(x, 0, groups.count, own);
+      multiply_share(x, products, own, member);
+    });
+    return;
+  }
+  RowBlock* const scratch = scratch_blocks(blocks);
+  if (quantized) {
+    pool_.for_ranges(groups.count, 1, [&](std::size_t begin, std::size_t end) {
+      kernels_.quantize_groups(x, begin, end, scratch);
+    });
+  }
+  pool_.run([&](unsigned member) { multiply_share(x, products, scratch, member); });
+}
+
+void CpuDevice::add(Matrix x, ConstMatrix y) {
+  INCIPIT_CHECK(same_shape(x, y));
+  for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.add(rows_of(x, begin, end), rows_of(y, begin, end));
+  });
+}
+
+void CpuDevice::rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device::RopePairs pairs) {
+  INCIPIT_CHECK(head_dim > 0 && x.columns % head_dim == 0);
+  INCIPIT_CHECK(angles.rows == x.rows && angles.columns % 2 == 0 && angles.columns <= head_dim);
+  for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.rope(rows_of(x, begin, end), head_dim, rows_of(angles, begin, end), pairs);
+  });
+}
+
+void CpuDevice::swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) {
+  INCIPIT_CHECK(same_shape(gate, out) && same_shape(up, out));
+  for_rows(out.rows, out.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.swiglu(rows_of(gate, begin, end), rows_of(up, begin, end), rows_of(out, begin, end));
+  });
+}
+
+void CpuDevice::append_kv(const KvPoolView& pool, std::size_t layer, ConstMatrix k, ConstMatrix v,
+                          std::span<const device::KvSlot> slots) {
+  const device::KvShape& shape = pool.layout.shape();
+  INCIPIT_CHECK(same_shape(k, v) && k.rows == slots.size() && layer < shape.layers);
+  INCIPIT_CHECK(k.columns == shape.kv_heads * shape.head_dim);
+  INCIPIT_CHECK(shape.type == DType::kF32 || shape.head_dim % 2 == 0);
+  for (const device::KvSlot& slot : slots) {
+    INCIPIT_CHECK(slot.block < pool.blocks && slot.offset < device::kBlockTokens);
+  }
+  for_rows(k.rows, k.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.append_kv(pool, layer, rows_of(k, begin, end), rows_of(v, begin, end),
+                       slots.data() + begin);
+  });
+}
+
+void CpuDevice::attention(const KvPoolView& pool, const device::AttentionParams& params,
+                          const device::AttentionPlan& plan, ConstMatrix q, Matrix out) {
+  cpu::attention(attention_kernel(features_, pool.layout.shape()), {pool, params, &plan, q, out},
+                 pool_, attention_scratch_);
+}
+
+void CpuDevice::gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) {
+  INCIPIT_CHECK(out.rows == rows.size() && out.columns == x.columns);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INCIPIT_CHECK(rows[i] < x.rows);
+    std::copy_n(x.row(rows[i]), x.columns, out.row(i));
+  }
+}
+
+void CpuDevice::copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) {
+  INCIPIT_CHECK(from < pool.blocks && to < pool.blocks && from != to);
+  std::memcpy(pool.block(to), pool.block(from), pool.layout.block_bytes());
+}
+
+}  // namespace
+
+std::unique_ptr<device::Device> make_cpu_device(const CpuDeviceOptions& options) {
+  const Path path = choose_path(options.path, base::cpu_features());
+  const unsigned threads = options.threads > 0 ? options.threads : base::available_cpus();
+  return std::make_unique<CpuDevice>(path, options.activations, threads);
+}
+
+}  // namespace incipit::cpu

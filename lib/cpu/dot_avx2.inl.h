@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included by kernels_avx2.cpp inside its region: what product_quantized.inl.h is built from.
+// A column is the outputs of one vector register: here half a panel.
+
+using Ints = __m256i;
+using Floats = __m256;
+
+constexpr std::size_t kColumnOutputs = 8;
+// Sums of a tile of R rows x C columns: R * C integer and R * C float registers.
+constexpr std::size_t kTileRows = 6, kTileColumns = 1;
+// Up to this many rows the hardware's own prefetching is faster than ours: it is not where a panel
+// is read in two halves.
+constexpr std::size_t kStreamRows = 0;
+// Panels of 16 outputs (two registers) of a tile of floats, by its rows.
+constexpr std::size_t kFloatTilePanels[kTileRows] = {4, 2, 2, 1, 1, 1};
+
+inline Ints load_line(const std::byte* p) {
+  Ints line = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  // One load for both nibbles: compilers would fold it into each of the two uses.
+  asm("" : "+x"(line));
+  return line;
+}
+inline Ints low_nibbles(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+inline Ints high_nibbles(Ints a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
+inline Ints repeat_int(std::int32_t a) { return _mm256_set1_epi32(a); }
+inline Floats repeat_float(float a) { return _mm256_set1_ps(a); }
+inline Floats no_sum() { return _mm256_setzero_ps(); }
+inline Floats load_scales(const std::byte* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+
+/// acc + (w * x) * float(dot), the last product and the sum fused.
+inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
+  return _mm256_fmadd_ps(_mm256_mul_ps(w, x), _mm256_cvtepi32_ps(dot), acc);
+}
+inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm256_fmadd_ps(w, x, acc); }
+
+// The sum of one block: dot_start, then dot_add for each four inputs, then dot_end. Every sum is
+// exact: vpmaddubsw saturates at 32767, and no activation is below -127.
+//
+// Nibbles: 16 bits hold all eight pairs of a lane, 8 * 2 * 15 * 127 = 30480. Bytes: 16 bits hold
+// one pair of |w| * +-x, 2 * 128 * 127 = 32512.
+template <tensor::DType kType>
+inline Ints dot_start(const RowBlock&) {
+  return _mm256_setzero_si256();
+}
+template <tensor::DType kType>
+inline Ints dot_operand(Ints w) {
+  if constexpr (kType != tensor::DType::kQ8_0) return w;
+  return _mm256_xor_si256(w, _mm256_set1_epi8(-128));  // signed again
+}
+template <tensor::DType kType>
+inline Ints dot_add(Ints dot, Ints w, Ints x) {
+  if constexpr (kType != tensor::DType::kQ8_0) {
+    return _mm256_add_epi16(dot, _mm256_maddubs_epi16(w, x));
+  } else {
+    const Ints pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+}
+template <tensor::DType kType>
+inline Ints dot_end(Ints dot, const RowBlock& x) {
+  if constexpr (kType == tensor::DType::kQ8_0) return dot;
+  const Ints sum = _mm256_madd_epi16(dot, _mm256_set1_epi16(1));
+  if constexpr (kType == tensor::DType::kQ4_1) return sum;
+  return _mm256_add_epi32(sum, repeat_int(x.offset_8));
+}
+
+/// out = a + bias (none where null); the first n outputs of the column.
+inline void store_outputs(float* out, Floats a, const float* bias, std::size_t n) {
+  const __m256i mask = _mm256_castps_si256(lane_mask((std::uint32_t{1} << n) - 1));
+  if (bias != nullptr) a = _mm256_add_ps(a, _mm256_maskload_ps(bias, mask));
+  if (n == kColumnOutputs) {
+    _mm256_storeu_ps(out, a);
+  } else {
+    _mm256_maskstore_ps(out, mask, a);
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/target.h"
+
+#if INCIPIT_CPU_X86
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/kernels.h"
+#include "cpu/kv_order.h"
+#include "cpu/simd_avx2.h"
+
+namespace incipit::cpu::avx2 {
+INCIPIT_TARGET_BEGIN(INCIPIT_ISA_AVX2)
+namespace {
+
+#include "cpu/append_kv.inl.h"
+#include "cpu/dot_avx2.inl.h"
+#include "cpu/product.inl.h"
+#include "cpu/quantize.inl.h"
+#include "cpu/row_operations.inl.h"
+
+}  // namespace
+INCIPIT_TARGET_END
+
+const Kernels& kernels() noexcept {
+  static constexpr Kernels kKernels = {
+      .panel_outputs = kPanelOutputs,
+      .group_rows = kTileRows,
+      .quantize_groups = quantize_groups,
+      .product = product,
+      .rms_norm = rms_norm,
+      .add = add_rows,
+      .rope = rope,
+      .swiglu = swiglu,
+      .append_kv = append_kv,
+  };
+  return kKernels;
+}
+
+}  // namespace incipit::cpu::avx2
+
+#endif  // INCIPIT_CPU_X86

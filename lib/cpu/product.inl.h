@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included by kernels_avx2.cpp and kernels_avx512.cpp inside their regions.
+
+#include "cpu/product_float.inl.h"
+#include "cpu/product_quantized.inl.h"
+
+void product(const ProductPart& part) {
+  using tensor::DType;
+  switch (part.weight->type()) {
+    case DType::kF32:
+      return product_float<DType::kF32>(part);
+    case DType::kF16:
+      return product_float<DType::kF16>(part);
+    case DType::kBF16:
+      return product_float<DType::kBF16>(part);
+    case DType::kQ8_0:
+      return product_quantized<DType::kQ8_0>(part);
+    case DType::kQ4_0:
+      return product_quantized<DType::kQ4_0>(part);
+    case DType::kQ4_1:
+      return product_quantized<DType::kQ4_1>(part);
+  }
+}

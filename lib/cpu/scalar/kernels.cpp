@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/scalar/kernels.h"
+
+namespace incipit::cpu {
+
+const Kernels& scalar_kernels() noexcept {
+  static constexpr Kernels kKernels = {
+      .panel_outputs = 1,
+      .group_rows = 1,
+      .quantize_groups = scalar::quantize_groups,
+      .product = scalar::product,
+      .rms_norm = scalar::rms_norm,
+      .add = scalar::add,
+      .rope = scalar::rope,
+      .swiglu = scalar::swiglu,
+      .append_kv = scalar::append_kv,
+  };
+  return kKernels;
+}
+
+}  // namespace incipit::cpu

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_MODEL_TENSOR_SOURCE_H_
+#define INCIPIT_MODEL_TENSOR_SOURCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "tensor/dtype.h"
+
+namespace incipit::model {
+
+inline constexpr std::size_t kMaxTensors = 65536;
+inline constexpr std::size_t kMaxDimensions = 4;
+
+/// One tensor of a model file, checked: its bytes lie in the file.
+struct TensorInfo {
+  std::string name;
+  tensor::DType type = tensor::DType::kF32;
+  std::vector<std::uint64_t> shape;  // outermost first; 1 to kMaxDimensions, none is 0
+  std::uint64_t offset = 0;          // of its first byte in the file
+  std::uint64_t bytes = 0;
+  std::size_t file = 0;  // which of the source's files
+};
+
+/// What a tensor's bytes must be by its type and shape. Throws Error{kModelUnreadable} for a shape
+/// that cannot be.
+std::uint64_t tensor_bytes(const TensorInfo& tensor, const std::filesystem::path& file);
+
+/// "[576, 49152]"
+std::string to_string(std::span<const std::uint64_t> shape);
+
+/// The tensors of a model, from one file or several.
+class TensorSource {
+ public:
+  /// Throws Error{kModelUnreadable} where two tensors have one name.
+  TensorSource(std::vector<base::ReadFile> files, std::vector<TensorInfo> tensors);
+
+  std::span<const TensorInfo> tensors() const noexcept { return tensors_; }  // by name
+  const TensorInfo* find(std::string_view name) const noexcept;              // null: none
+  const std::filesystem::path& file_of(const TensorInfo& tensor) const {
+    return files_[tensor.file].path();
+  }
+  /// The path that errors about the model as a whole name.
+  const std::filesystem::path& first_file() const { return files_.front().path(); }
+
+  /// Fills `out`, which has tensor.bytes bytes.
+  void read(const TensorInfo& tensor, std::span<std::byte> out) const;
+
+ private:
+  std::vector<base::ReadFile> files_;
+  std::vector<TensorInfo> tensors_;
+};
+
+}  // namespace incipit::model
+
+#endif  // INCIPIT_MODEL_TENSOR_SOURCE_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_TESTS_FUZZ_TARGET_H_
+#define INCIPIT_TESTS_FUZZ_TARGET_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace incipit::fuzz {
+
+/// Something that takes bytes from strangers. What is no bug (an Error{kModelUnreadable}) it keeps
+/// to itself; whatever else happens, an exception included, is one.
+struct Target {
+  void (*run)(std::string_view bytes);
+  std::vector<std::string> (*seeds)();  // valid inputs to start from
+};
+
+// Each in <name>_target.cpp; fuzz_main.cpp makes a libFuzzer program of one of them, and
+// model/fuzz_targets_test.cpp runs all of them for a moment.
+extern const Target kGguf;
+extern const Target kSafetensors;
+extern const Target kTokenizerJson;
+
+}  // namespace incipit::fuzz
+
+#endif  // INCIPIT_TESTS_FUZZ_TARGET_H_

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hugging_face.h"
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "model/model_file.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_model.h"
+#include "support/unreadable.h"
+
+namespace incipit::model {
+namespace {
+
+using nlohmann::json;
+using test::check_unreadable;
+using test::TinyModel;
+using test::write_file;
+
+// A tiny model's directory, to be altered.
+class Directory {
+ public:
+  Directory() { test::make_tiny_model({.layers = 1}).write_hugging_face(path()); }
+
+  const std::filesystem::path& path() const { return directory_.path(); }
+  json read(const char* name) const {
+    return json::parse(base::read_text_file(path() / name, 1 << 20));
+  }
+  void write(const char* name, const json& value) const { write_file(path() / name, value.dump()); }
+  std::unique_ptr<const ModelFile> open() const { return open_model(path()); }
+
+ private:
+  test::TemporaryDirectory directory_;
+};
+
+TEST_CASE("What a directory lacks is named") {
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    const Directory directory;
+    std::filesystem::remove(directory.path() / name);
+    check_unreadable("there is no " + std::string(name), [&] { return directory.open(); });
+  }
+}
+
+TEST_CASE("An adapter beside the model is not passed over") {
+  const Directory directory;
+  directory.write("adapter_config.json", json::object());
+  check_unreadable("an adapter", [&] { return directory.open(); });
+}
+
+TEST_CASE("Files that are not needed may be absent") {
+  const Directory directory;
+  std::filesystem::remove(directory.path() / "generation_config.json");
+  std::filesystem::remove(directory.path() / "tokenizer_config.json");
+  const auto model = directory.open();
+  CHECK(model->chat_template().empty());
+  CHECK(model->tokenizer().bos == -1);
+  CHECK(model->tokenizer().ends == std::vector<TokenId>{2, 0});
+}
+
+TEST_CASE("Texts end at the tokens that any of the files names") {
+  const Directory directory;
+  directory.write("generation_config.json", {{"eos_token_id", {9, 2}}});
+  directory.write("tokenizer_config.json", {{"eos_token", {{"content", "<|im_start|>"}}}});
+  CHECK(directory.open()->tokenizer().ends == std::vector<TokenId>{2, 9, 1, 0});
+  directory.write("generation_config.json", {{"eos_token_id", 296}});
+  check_unreadable("eos_token_id is 296", [&] { return directory.open(); });
+  directory.write("generation_config.json", {{"eos_token_id", -1}});
+  check_unreadable("'eos_token_id'", [&] { return directory.open(); });
+  directory.write("generation_config.json", {{"eos_token_id", {-1}}});
+  check_unreadable("'eos_token_id'", [&] { return directory.open(); });
+}
+
+TEST_CASE("Special tokens may be texts or objects, of the vocabulary") {
+  const Directory directory;
+  directory.write("tokenizer_config.json", {{"bos_token", "<|im_end|>"}, {"eos_token", nullptr}});
+  CHECK(directory.open()->tokenizer().bos == 2);
+  directory.write("tokenizer_config.json", {{"bos_token", {{"content", "<|im_start|>"}}}});
+  CHECK(directory.open()->tokenizer().bos == 1);
+  directory.write("tokenizer_config.json", {{"bos_token", "<s>"}});
+  check_unreadable("'<s>', which is no token", [&] { return directory.open(); });
+  directory.write("tokenizer_config.json", {{"bos_token", 1}});
+  check_unreadable("'bos_token' is no text", [&] { return directory.open(); });
+}
+
+TEST_CASE("A chat template is a text, the default of a list, or a file of its own") {
+  const Directory directory;
+  directory.write("tokenizer_config.json", {{"chat_template", "text"}});
+  CHECK(read_chat_template(directory.path()) == "text");
+  const json other = {{"name", "tool_use"}, {"template", "other"}};
+  const json named = {{"name", "default"}, {"template", "listed"}};
+  directory.write("tokenizer_config.json", {{"chat_template", {other, named}}});
+  CHECK(read_chat_template(directory.path()) == "listed");
+  directory.write("tokenizer_config.json", {{"chat_template", json::array({other})}});
+  CHECK(read_chat_template(directory.path()).empty());
+  directory.write("tokenizer_config.json", {{"chat_template", json::array({1})}});
+  check_unreadable("'chat_template'", [&] { return read_chat_template(directory.path()); });
+  directory.write("tokenizer_config.json", {{"chat_template", 1}});
+  check_unreadable("'chat_template'", [&] { return read_chat_template(directory.path()); });
+  write_file(directory.path() / "chat_template.jinja", "jinja");
+  CHECK(read_chat_template(directory.path()) == "jinja");
+}
+
+TEST_CASE("A model without a name has that of its directory") {
+  const Directory directory;
+  CHECK(directory.open()->config().name == "tiny");
+  json config = directory.read("config.json");
+  config.erase("_name_or_path");
+  directory.write("config.json", config);
+  const std::string name = directory.path().filename().string();
+  CHECK(directory.open()->config().name == name);
+  CHECK(open_model(directory.path() / "")->config().name == name);
+}
+
+TEST_CASE("A vocabulary may be smaller than the embedding, never larger") {
+  const Directory directory;
+  json config = directory.read("config.json");
+  json tokenizer = directory.read("tokenizer.json");
+  REQUIRE(tokenizer["model"]["merges"].back() == "er e");
+  tokenizer["model"]["merges"].erase(tokenizer["model"]["merges"].size() - 1);
+  tokenizer["model"]["vocab"].erase("ere");
+  directory.write("tokenizer.json", tokenizer);
+  const auto model = directory.open();
+  REQUIRE(model->tokenizer().tokens.size() == 296);
+  CHECK(model->tokenizer().kinds[295] == text::TokenKind::kUnused);
+
+  tokenizer["model"]["vocab"]["extra"] = 296;
+  directory.write("tokenizer.json", tokenizer);
+  check_unreadable("297 tokens", [&] { return directory.open(); });
+}
+
+}  // namespace
+}  // namespace incipit::model

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weights_loader.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "model/model_file.h"
+#include "support/catch.h"
+#include "support/quantize.h"
+#include "support/recording_device.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_model.h"
+#include "support/unreadable.h"
+
+namespace incipit::model {
+namespace {
+
+using tensor::DType;
+using test::check_unreadable;
+using test::Family;
+using test::GgufWriter;
+using test::RecordingDevice;
+using test::TinyModel;
+
+// A model's file, opened and loaded.
+struct Loaded {
+  explicit Loaded(const GgufWriter& file) {
+    file.write(directory.path() / "model.gguf");
+    opened = open_model(directory.path() / "model.gguf");
+    weights = opened->load_weights(device, {});
+  }
+
+  test::TemporaryDirectory directory;
+  RecordingDevice device;
+  std::unique_ptr<const ModelFile> opened;
+  ModelWeights weights;
+};
+
+std::vector<float> floats(const device::Buffer& buffer) {
+  const auto values = buffer.as<const float>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> dequantized(const std::unique_ptr<device::Weight>& weight) {
+  const RecordingDevice::Weight& recorded = RecordingDevice::recorded(weight);
+  std::vector<float> values(recorded.rows() * recorded.columns());
+  const auto bytes = std::as_bytes(std::span(recorded.bytes));
+  const std::size_t row = tensor::row_bytes(recorded.type, recorded.columns());
+  for (std::size_t i = 0; i < recorded.rows(); ++i) {
+    tensor::dequantize_row(recorded.type, bytes.subspan(i * row, row).data(),
+                           std::span(values).subspan(i * recorded.columns(), recorded.columns()));
+  }
+  return values;
+}
+
+TEST_CASE("Every tensor of a model arrives where it belongs") {
+  const Family family = GENERATE(Family::kQwen2, Family::kQwen3);
+  const TinyModel model = test::make_tiny_model({.family = family, .head_dim = 32});
+  const Loaded loaded(model.gguf());
+  const ModelWeights& weights = loaded.weights;
+  CHECK(dequantized(weights.embedding) == model.values("model.embed_tokens.weight"));
+  CHECK(dequantized(weights.output) == model.values("lm_head.weight"));
+  CHECK(floats(weights.final_norm) == model.values("model.norm.weight"));
+  REQUIRE(weights.layers.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    const auto values = [&](const std::string& name) {
+      return model.values("model.layers." + std::to_string(i) + '.' + name);
+    };
+    CHECK(floats(layer.attention_norm) == values("input_layernorm.weight"));
+    CHECK(dequantized(layer.q) == values("self_attn.q_proj.weight"));
+    CHECK(dequantized(layer.k) == values("self_attn.k_proj.weight"));
+    CHECK(dequantized(layer.v) == values("self_attn.v_proj.weight"));
+    CHECK(dequantized(layer.output) == values("self_attn.o_proj.weight"));
+    CHECK(floats(layer.ffn_norm) == values("post_attention_layernorm.weight"));
+    CHECK(dequantized(layer.gate) == values("mlp.gate_proj.weight"));
+    CHECK(dequantized(layer.up) == values("mlp.up_proj.weight"));
+    CHECK(dequantized(layer.down) == values("mlp.down_proj.weight"));
+    if (family == Family::kQwen2) {
+      CHECK(floats(layer.q_bias) == values("self_attn.q_proj.bias"));
+      CHECK(floats(layer.k_bias) == values("self_attn.k_proj.bias"));
+      CHECK(floats(layer.v_bias) == values("self_attn.v_proj.bias"));
+      CHECK(layer.q_norm.bytes() == 0);
+    } else {
+      CHECK(floats(layer.q_norm) == values("self_attn.q_norm.weight"));
+      CHECK(floats(layer.k_norm) == values("self_attn.k_norm.weight"));
+      CHECK(layer.q_bias.bytes() == 0);
+    }
+  }
+}
+
+TEST_CASE("Matrices keep the file's type, vectors become f32") {
+  const DType type =
+      GENERATE(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1);
+  const TinyModel model = test::make_tiny_model({.type = type, .embedding_type = DType::kQ8_0});
+  GgufWriter file = model.gguf();
+  const std::vector<float>& norm = model.values("model.norm.weight");
+  file.tensor("output_norm.weight").type = test::ggml_type(type);
+  file.tensor("output_norm.weight").data = test::encode(type, norm);
+  const Loaded loaded(file);
+  const RecordingDevice::Weight& down = RecordingDevice::recorded(loaded.weights.layers[1].down);
+  CHECK(down.type == type);
+  CHECK(down.bytes == model.stored.at("model.layers.1.mlp.down_proj.weight").bytes);
+  CHECK(RecordingDevice::recorded(loaded.weights.embedding).type == DType::kQ8_0);
+  const std::vector<float> found = floats(loaded.weights.final_norm);
+  REQUIRE(found.size() == norm.size());
+  for (std::size_t i = 0; i < norm.size(); ++i) CHECK(found[i] == Approx(norm[i]).margin(0.2));
+}
+
+TEST_CASE("A tied model has no output matrix of its own") {
+  const TinyModel model = test::make_tiny_model({.tied = true});
+  CHECK(Loaded(model.gguf()).weights.output == nullptr);
+}
+
+TEST_CASE("Parameters are counted") {
+  const TinyModel model = test::make_tiny_model();
+  std::size_t count = 0;
+  for (const auto& [name, values] : model.tensors) count += values.size();
+  CHECK(Loaded(model.gguf()).weights.parameters == count);
+}
+
+TEST_CASE("Progress grows to one") {
+  const test::TemporaryDirectory directory;
+  test::make_tiny_model().write_gguf(directory.path() / "model.gguf");
+  RecordingDevice device;
+  std::vector<double> fractions;
+  const auto opened = open_model(directory.path() / "model.gguf");
+  const ModelWeights weights =
+      opened->load_weights(device, [&](double fraction) { fractions.push_back(fraction); });
+  REQUIRE(fractions.size() == 21);
+  CHECK(fractions.front() > 0.0);
+  CHECK(std::is_sorted(fractions.begin(), fractions.end()));
+  CHECK(fractions.back() == 1.0);
+}
+
+TEST_CASE("An exception of the progress callback passes through") {
+  const test::TemporaryDirectory directory;
+  test::make_tiny_model().write_gguf(directory.path() / "model.gguf");
+  RecordingDevice device;
+  const auto opened = open_model(directory.path() / "model.gguf");
+  CHECK_THROWS_AS(opened->load_weights(device, [](double) { throw 7; }), int);
+}
+
+TEST_CASE("The digest changes with any tensor's name, type or bytes and with nothing else") {
+  const TinyModel model = test::make_tiny_model({.layers = 1});
+  const auto digest = [](const GgufWriter& file) { return Loaded(file).weights.digest; };
+  const base::Digest128 original = digest(model.gguf());
+  CHECK(digest(model.gguf()) == original);
+
+  GgufWriter metadata = model.gguf();
+  metadata.set_string("general.name", "another");
+  std::rotate(metadata.tensors.begin(), metadata.tensors.begin() + 1, metadata.tensors.end());
+  CHECK(digest(metadata) == original);
+
+  GgufWriter bit = model.gguf();
+  bit.tensor("output_norm.weight").data[0] ^= 1;
+  CHECK(digest(bit) != original);
+
+  GgufWriter swapped = model.gguf();
+  std::swap(swapped.tensor("blk.0.ffn_gate.weight").data,
+            swapped.tensor("blk.0.ffn_up.weight").data);
+  CHECK(digest(swapped) != original);
+
+  GgufWriter type = model.gguf();
+  type.tensor("output_norm.weight").type = test::ggml_type(DType::kF16);
+  type.tensor("output_norm.weight").data =
+      test::encode(DType::kF16, model.values("model.norm.weight"));
+  CHECK(digest(type) != original);
+}
+
+TEST_CASE("A missing tensor is named when the model is opened") {
+  const TinyModel model = test::make_tiny_model({.family = Family::kQwen2});
+  for (const char* name : {"token_embd.weight", "output_norm.weight", "blk.0.attn_q.weight",
+                           "blk.1.attn_k.bias", "blk.1.ffn_down.weight"}) {
+    GgufWriter file = model.gguf();
+    std::erase_if(file.tensors, [&](const GgufWriter::Tensor& t) { return t.name == name; });
+    check_unreadable(name, [&] { return Loaded(file).weights.parameters; });
+  }
+}
+
+TEST_CASE("A tensor of another shape is named when the model is opened") {
+  const TinyModel model = test::make_tiny_model();
+  GgufWriter file = model.gguf();
+  file.tensor("blk.0.ffn_up.weight").dims = {96, 64};
+  check_unreadable("'blk.0.ffn_up.weight' has the shape [64, 96]",
+                   [&] { return Loaded(file).weights.parameters; });
+  file = model.gguf();
+  file.tensor("blk.0.attn_norm.weight").dims = {64, 1};
+  check_unreadable("'blk.0.attn_norm.weight'", [&] { return Loaded(file).weights.parameters; });
+  file = model.gguf();
+  file.set_u32("llama.feed_forward_length", 64);
+  check_unreadable("ffn_", [&] { return Loaded(file).weights.parameters; });
+}
+
+TEST_CASE("A tensor that the model has no place for is refused") {
+  const TinyModel model = test::make_tiny_model();
+  for (const char* name :
+       {"blk.0.attn_output.bias", "blk.0.attn_q_norm.weight", "blk.2.attn_q.weight", "zzz", "a"}) {
+    GgufWriter file = model.gguf();
+    file.tensors.push_back({name, {64}, 0, std::string(256, '\0')});
+    check_unreadable(std::string("'") + name + "' has no place",
+                     [&] { return Loaded(file).weights.parameters; });
+  }
+  GgufWriter harmless = model.gguf();
+  harmless.tensors.push_back({"blk.0.attn_rot_embd.weight", {8}, 0, std::string(32, '\0')});
+  CHECK(Loaded(harmless).weights.parameters > 0);
+}
+
+TEST_CASE("Infinities and NaN are refused when the weights are read") {
+  const TinyModel model = test::make_tiny_model({.type = DType::kQ4_1});
+  GgufWriter norm = model.gguf();
+  norm.tensor("output_norm.weight").data.replace(252, 4, test::raw_bytes(0x7F800000));
+  check_unreadable("'output_norm.weight' holds infinities",
+                   [&] { return Loaded(norm).weights.parameters; });
+  GgufWriter scale = model.gguf();
+  scale.tensor("blk.1.ffn_down.weight").data[23] = '\x7e';  // the second block's minimum
+  check_unreadable("'blk.1.ffn_down.weight' holds infinities",
+                   [&] { return Loaded(scale).weights.parameters; });
+}
+
+TEST_CASE("Every place where an infinity or NaN can be is looked at") {
+  struct Place {
+    DType type;
+    std::size_t byte;  // the upper one of a number's exponent
+    char bits;
+  };
+  const Place places[] = {
+      {DType::kF32, 4 * 63 + 3, '\x7f'},  {DType::kF16, 2 * 63 + 1, '\xfc'},
+      {DType::kBF16, 2 * 63 + 1, '\x7f'}, {DType::kQ8_0, 34 + 1, '\x7c'},
+      {DType::kQ4_0, 18 + 1, '\xfe'},     {DType::kQ4_1, 20 + 1, '\x7c'},
+      {DType::kQ4_1, 20 + 3, '\x7f'},
+  };
+  for (const Place& place : places) {
+    std::string bytes = test::encode(place.type, std::vector<float>(64, 0.25f));
+    CHECK(all_finite(place.type, base::as_bytes(bytes)));
+    bytes[place.byte] = place.bits;
+    bytes[place.byte - 1] = '\xff';
+    CHECK_FALSE(all_finite(place.type, base::as_bytes(bytes)));
+  }
+  // Codes of any value are finite.
+  std::string codes = test::encode(DType::kQ8_0, std::vector<float>(32, 1.0f));
+  std::fill(codes.begin() + 2, codes.end(), '\xff');
+  CHECK(all_finite(DType::kQ8_0, base::as_bytes(codes)));
+}
+
+}  // namespace
+}  // namespace incipit::model

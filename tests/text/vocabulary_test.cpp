@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/vocabulary.h"
+
+#include "support/catch.h"
+#include "text/fixture.h"
+
+namespace incipit::text {
+namespace {
+
+TokenizerSpec sample() {
+  TokenizerSpec spec;
+  spec.tokens = {"a", "\u0120a", "<s>", "<t> ", "[PAD]", "", "\u4eba b", "\u00e4\u00b8"};
+  spec.kinds = {TokenKind::kNormal,      TokenKind::kNormal, TokenKind::kControl,
+                TokenKind::kUserDefined, TokenKind::kUnused, TokenKind::kNormal,
+                TokenKind::kNormal,      TokenKind::kNormal};
+  return spec;
+}
+
+TEST_CASE("a token's bytes are what it adds to a text") {
+  const Vocabulary vocabulary(sample(), 0);
+  REQUIRE(vocabulary.size() == 8);
+  const std::vector<std::string> expected = {"a", " a", "", "<t> ", "", "", "\u4eba b", "\xe4\xb8"};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(vocabulary.bytes_of(static_cast<TokenId>(i)) == expected[i]);
+  }
+  CHECK(vocabulary.contains(0));
+  CHECK(vocabulary.contains(7));
+  CHECK_FALSE(vocabulary.contains(8));
+  CHECK_FALSE(vocabulary.contains(-1));
+}
+
+TEST_CASE("normal tokens are found by their bytes, others never") {
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{12345}}) {
+    const Vocabulary vocabulary(sample(), seed);
+    CHECK(vocabulary.find("a") == 0);
+    CHECK(vocabulary.find(" a") == 1);
+    CHECK(vocabulary.find("\xe4\xb8") == 7);
+    for (const char* absent : {"", "b", "<s>", "<t> ", "[PAD]", "\u4eba b"}) {
+      CHECK(vocabulary.find(absent) == -1);
+    }
+  }
+}
+
+TEST_CASE("every token of a real vocabulary is found again") {
+  const TokenizerSpec spec = spec_of("llama3");
+  const Vocabulary vocabulary(spec, 99);
+  for (std::size_t i = 0; i < spec.tokens.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (spec.kinds[i] == TokenKind::kNormal) CHECK(vocabulary.find(vocabulary.bytes_of(id)) == id);
+  }
+}
+
+TEST_CASE("an inconsistent vocabulary is refused") {
+  const auto refuses = [](const TokenizerSpec& spec, const char* why) {
+    const auto failure = failure_of([&] { Vocabulary(spec, 0); });
+    CHECK(failure.code == ErrorCode::kModelUnreadable);
+    CHECK_THAT(failure.message, Catch::Contains(why));
+  };
+  refuses({}, "0 tokens");
+  TokenizerSpec spec = sample();
+  spec.kinds.pop_back();
+  refuses(spec, "kinds for 7");
+  spec = sample();
+  spec.tokens[7] = spec.tokens[0];
+  refuses(spec, "tokens 0 and 7");
+}
+
+}  // namespace
+}  // namespace incipit::text
