@@ -31,18 +31,18 @@ enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
 /// What meets quantised weights. In each mode a position's logits are the same bits with and
 /// without the cache, in any batch, on any number of threads.
 enum class Activations {
-  kInt8,   ///< Activations rounded to 8 bits per block of 32: several times faster. The default.
+  kInt16,  ///< Activations rounded to 15 bits per block of 32: several times faster. The default.
   kFloat,  ///< Weights expanded to f32: for comparing with other implementations.
 };
 
 /// What to load and how to run it.
 struct EngineOptions {
-  std::filesystem::path model = {};              ///< A GGUF file or a Hugging Face directory.
-  KvType kv_type = KvType::kAuto;                ///< Part of the numerics, as the next two.
-  Activations activations = Activations::kInt8;  ///< Has no effect on F32, F16, BF16 weights.
-  CpuPath cpu_path = CpuPath::kAuto;             ///< Error where this machine cannot run it.
-  unsigned threads = 0;                          ///< 0: the CPUs that this process may use.
-  std::size_t max_context = 0;                   ///< In tokens; 0: what the model was trained for.
+  std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
+  KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
+  Activations activations = Activations::kInt16;  ///< Has no effect on F32, F16, BF16 weights.
+  CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
+  unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
+  std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.
   std::size_t kv_pool_bytes = 0;  ///< 0: the smaller of a quarter of the memory and four contexts.
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
   std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.

@@ -63,7 +63,11 @@ class Unit {
       const std::uint32_t first = count * pass / passes;
       rows_ = count * (pass + 1) / passes - first;
       tiles_ = divide_up(rows_, call_.kernel.tile_rows);
-      for (std::uint32_t i = 0; i < rows_; ++i) query_rows_[i] = query_row(first + i);
+      first_key_ = ~std::uint32_t{0};
+      for (std::uint32_t i = 0; i < rows_; ++i) {
+        query_rows_[i] = query_row(first + i);
+        first_key_ = std::min(first_key_, query_rows_[i].key_begin);
+      }
       run_pass();
     }
     for (std::uint32_t i = 0; i < item_.row_count; ++i) release(batch_row(i));
@@ -109,7 +113,7 @@ class Unit {
       k_ = next_k_;
       v_ = next_v_;
       if (s + 1 < item_.segment_end) point_to(s + 1, next_k_, next_v_);
-      const AttentionKernel& kernel = widen_if_worth();
+      const AttentionKernel& kernel = widen_if_worth(s);
       for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(kernel, tile, s);
     }
     if (!folds()) return;
@@ -138,8 +142,9 @@ class Unit {
   }
 
   /// The kernel for this segment's tiles.
-  const AttentionKernel& widen_if_worth() {
-    if (call_.kernel.widen == nullptr || tiles_ < kWideTiles) return call_.kernel;
+  const AttentionKernel& widen_if_worth(std::uint32_t segment) {
+    const bool seen = (segment + 1) * kSegmentTokens > first_key_;
+    if (call_.kernel.widen == nullptr || tiles_ < kWideTiles || !seen) return call_.kernel;
     const std::size_t block_values = device::kBlockTokens * call_.head_dim;
     float* const k = worker_.wide.data()->values;
     float* const v = k + kSegmentBlocks * block_values;
@@ -253,7 +258,7 @@ class Unit {
   const AttentionItem& item_;
   const std::uint32_t kv_head_;
   AttentionScratch::Worker& worker_;
-  std::uint32_t rows_ = 0, tiles_ = 0;  // of the pass
+  std::uint32_t rows_ = 0, tiles_ = 0, first_key_ = 0;  // of the pass
   std::array<QueryRow, AttentionScratch::kPassRows> query_rows_;
   SegmentPointers k_ = {}, v_ = {}, next_k_ = {}, next_v_ = {};
 };

@@ -42,8 +42,8 @@ INCIPIT_TARGET_END
 
 const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept {
   return kv_type == tensor::DType::kF32   ? kF32Kernel
-         : kv_type == tensor::DType::kF16 ? k16Kernel<KvF16>
-                                          : k16Kernel<KvBf16>;
+         : kv_type == tensor::DType::kF16 ? kF16Kernel
+                                          : kBf16Kernel;
 }
 
 }  // namespace incipit::cpu::avx512

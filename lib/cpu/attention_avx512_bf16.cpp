@@ -215,13 +215,13 @@ void segment(const AttentionTile& tile, TileBuffers& buffers, const AttentionSta
   segment_of_rows(tile, buffers, out, std::make_index_sequence<kTileRows>());
 }
 
-constexpr AttentionKernel kBf16Kernel = {kTileRows,  pack_queries, segment, fold_states,
-                                         finish_row, nullptr,      nullptr};
+constexpr AttentionKernel kBf16DotKernel = {kTileRows,  pack_queries, segment, fold_states,
+                                            finish_row, nullptr,      nullptr};
 
 }  // namespace
 INCIPIT_TARGET_END
 
-const AttentionKernel& bf16_attention_kernel() noexcept { return kBf16Kernel; }
+const AttentionKernel& bf16_attention_kernel() noexcept { return kBf16DotKernel; }
 
 }  // namespace incipit::cpu::avx512
 

@@ -243,6 +243,8 @@ using KvBf16 = Kv16<split_bf16>;
 
 constexpr AttentionKernel kF32Kernel = {kTileRows,  pack_queries, segment<KvF32>, fold_states,
                                         finish_row, nullptr,      nullptr};
-template <class Kv>
-constexpr AttentionKernel k16Kernel = {kTileRows,  pack_queries, segment<Kv>, fold_states,
-                                       finish_row, widen<Kv>,    &kF32Kernel};
+constexpr AttentionKernel kF16Kernel = {kTileRows,  pack_queries, segment<KvF16>, fold_states,
+                                        finish_row, widen<KvF16>, &kF32Kernel};
+// Widening BF16 is two instructions; doing it beforehand gains nothing.
+constexpr AttentionKernel kBf16Kernel = {kTileRows,  pack_queries, segment<KvBf16>, fold_states,
+                                         finish_row, nullptr,      nullptr};

@@ -77,9 +77,9 @@ class CpuDevice final : public device::Device {
   CpuDevice(const Path& path, Activations activations, unsigned threads)
       : kernels_(*path.kernels),
         features_(path.features),
-        int8_(activations == Activations::kInt8),
+        integers_(activations == Activations::kInt16),
         pool_(threads) {
-    info_.numerics = std::string("cpu/") + path.name + (int8_ ? "/int8/" : "/float/") +
+    info_.numerics = std::string("cpu/") + path.name + (integers_ ? "/int16/" : "/float/") +
                      attention_numerics(features_) + "/" + std::to_string(kRevision);
     info_.threads = threads;
     info_.default_kv_type = features_.avx512_bf16 ? DType::kBF16 : DType::kF16;
@@ -124,7 +124,7 @@ class CpuDevice final : public device::Device {
 
   const Kernels& kernels_;
   const base::CpuFeatures features_;
-  const bool int8_;
+  const bool integers_;
   base::ThreadPool pool_;
   device::DeviceInfo info_;
   WeightArena arena_;
@@ -136,7 +136,7 @@ std::unique_ptr<device::Weight> CpuDevice::make_weight(DType type, std::size_t r
                                                        std::size_t columns, base::Bytes bytes) {
   const std::size_t row_bytes = tensor::row_bytes(type, columns);
   INCIPIT_CHECK(bytes.size() == rows * row_bytes);
-  const bool expand = tensor::is_quantized(type) && !int8_;
+  const bool expand = tensor::is_quantized(type) && !integers_;
   auto weight = std::make_unique<PackedWeight>(expand ? DType::kF32 : type, rows, columns,
                                                kernels_.panel_outputs, arena_);
   pool_.for_ranges(weight->panels(), 1, [&](std::size_t begin, std::size_t end) {

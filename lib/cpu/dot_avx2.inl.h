@@ -35,14 +35,26 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm256_fmadd_ps(w, x, acc); }
 
-// The sum of one block: dot_start, then dot_add for each four inputs, then dot_end. Every sum is
-// exact: vpmaddubsw saturates at 32767, and no activation is below -127.
+// The sum of one block: dot_start, then dot_add for the high digits of each four inputs,
+// dot_next_digit, dot_add for the low ones, then dot_end. Every sum is exact: vpmaddubsw saturates
+// at 32767, and no digit is below -127.
 //
 // Nibbles: 16 bits hold all eight pairs of a lane, 8 * 2 * 15 * 127 = 30480. Bytes: 16 bits hold
 // one pair of |w| * +-x, 2 * 128 * 127 = 32512.
+struct Dot {
+  Ints digit;  // sums of the digit at hand: 16 bits for nibbles, 32 for bytes
+  Ints high;   // 128 * the sums of the high digits, 32 bits
+};
+
+inline Dot dot_start() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 template <tensor::DType kType>
-inline Ints dot_start(const RowBlock&) {
-  return _mm256_setzero_si256();
+inline Ints wide_sums(Ints digit) {
+  if constexpr (kType == tensor::DType::kQ8_0) return digit;
+  return _mm256_madd_epi16(digit, _mm256_set1_epi16(1));
+}
+template <tensor::DType kType>
+inline Dot dot_next_digit(const Dot& dot) {
+  return {_mm256_setzero_si256(), _mm256_slli_epi32(wide_sums<kType>(dot.digit), 7)};
 }
 template <tensor::DType kType>
 inline Ints dot_operand(Ints w) {
@@ -50,19 +62,18 @@ inline Ints dot_operand(Ints w) {
   return _mm256_xor_si256(w, _mm256_set1_epi8(-128));  // signed again
 }
 template <tensor::DType kType>
-inline Ints dot_add(Ints dot, Ints w, Ints x) {
+inline Dot dot_add(const Dot& dot, Ints w, Ints x) {
   if constexpr (kType != tensor::DType::kQ8_0) {
-    return _mm256_add_epi16(dot, _mm256_maddubs_epi16(w, x));
+    return {_mm256_add_epi16(dot.digit, _mm256_maddubs_epi16(w, x)), dot.high};
   } else {
     const Ints pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return {_mm256_add_epi32(dot.digit, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))), dot.high};
   }
 }
 template <tensor::DType kType>
-inline Ints dot_end(Ints dot, const RowBlock& x) {
-  if constexpr (kType == tensor::DType::kQ8_0) return dot;
-  const Ints sum = _mm256_madd_epi16(dot, _mm256_set1_epi16(1));
-  if constexpr (kType == tensor::DType::kQ4_1) return sum;
+inline Ints dot_end(const Dot& dot, const RowBlock& x) {
+  const Ints sum = _mm256_add_epi32(dot.high, wide_sums<kType>(dot.digit));
+  if constexpr (kType != tensor::DType::kQ4_0) return sum;
   return _mm256_add_epi32(sum, repeat_int(x.offset_8));
 }
 

@@ -34,24 +34,29 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm512_fmadd_ps(w, x, acc); }
 
-// The sum of one block: dot_start, then dot_add for each four inputs, then dot_end. The weights are
-// unsigned; the start makes up for that.
+// The sum of one block: dot_start, then dot_add for the high digits of each four inputs,
+// dot_next_digit, dot_add for the low ones, then dot_end. The weights are unsigned; the end makes
+// up for that.
+using Dot = __m512i;
+
+inline Dot dot_start() { return _mm512_setzero_si512(); }
 template <tensor::DType kType>
-inline Ints dot_start(const RowBlock& x) {
-  if constexpr (kType == tensor::DType::kQ4_1) return _mm512_setzero_si512();
-  return repeat_int(kType == tensor::DType::kQ4_0 ? x.offset_8 : x.offset_128);
+inline Dot dot_next_digit(Dot dot) {
+  return _mm512_slli_epi32(dot, 7);
 }
 template <tensor::DType kType>
 inline Ints dot_operand(Ints w) {
   return w;
 }
 template <tensor::DType kType>
-inline Ints dot_add(Ints dot, Ints w, Ints x) {
+inline Dot dot_add(Dot dot, Ints w, Ints x) {
   return _mm512_dpbusd_epi32(dot, w, x);
 }
 template <tensor::DType kType>
-inline Ints dot_end(Ints dot, const RowBlock&) {
-  return dot;
+inline Ints dot_end(Dot dot, const RowBlock& x) {
+  if constexpr (kType == tensor::DType::kQ4_1) return dot;
+  const std::int32_t offset = kType == tensor::DType::kQ4_0 ? x.offset_8 : x.offset_128;
+  return _mm512_add_epi32(dot, repeat_int(offset));
 }
 
 /// out = a + bias (none where null); the first n outputs of the column.

@@ -53,29 +53,27 @@ inline std::int32_t four_inputs(const std::int8_t* q) {
   return four;
 }
 
-/// dot[r][c] += the weights of four inputs of each column x those of each row.
-template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void add_inputs(Ints (&dot)[kRows][kColumns],
+// A digit of all activations of a block.
+using Digit = std::int8_t (RowBlock::*)[kBlock];
+
+/// dot[r][c] += the weights of four inputs of each column x one digit of those of each row.
+template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void add_inputs(Dot (&dot)[kRows][kColumns],
                                               const Ints (&w)[kColumns], const RowBlock* x,
                                               std::size_t input) {
   INCIPIT_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
-    const Ints four = repeat_int(four_inputs(x[r].q + input));
+    const Ints four = repeat_int(four_inputs((x[r].*kDigit) + input));
     INCIPIT_UNROLL
     for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_add<kType>(dot[r][c], w[c], four);
   }
 }
 
-/// The integer sums of one block.
-template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void dot_block(Ints (&dot)[kRows][kColumns],
+/// Adds one digit of one block.
+template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void dot_digit(Dot (&dot)[kRows][kColumns],
                                              const Column<kType> (&w)[kColumns], const RowBlock* x,
                                              std::size_t block) {
-  INCIPIT_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INCIPIT_UNROLL
-    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_start<kType>(x[r]);
-  }
   INCIPIT_UNROLL
   for (std::size_t l = 0; l < Column<kType>::kLayout.lines; ++l) {
     Ints line[kColumns], operand[kColumns];
@@ -84,19 +82,38 @@ template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
       line[c] = w[c].line(block, l);
       operand[c] = Column<kType>::kNibbles ? low_nibbles(line[c]) : dot_operand<kType>(line[c]);
     }
-    add_inputs<kType>(dot, operand, x, 4 * l);
+    add_inputs<kType, kDigit>(dot, operand, x, 4 * l);
     if constexpr (Column<kType>::kNibbles) {
       INCIPIT_UNROLL
       for (std::size_t c = 0; c < kColumns; ++c) operand[c] = high_nibbles(line[c]);
-      add_inputs<kType>(dot, operand, x, 16 + 4 * l);
+      add_inputs<kType, kDigit>(dot, operand, x, 16 + 4 * l);
     }
   }
+}
+
+/// The integer sums of one block.
+template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void dot_block(Dot (&dot)[kRows][kColumns],
+                                             const Column<kType> (&w)[kColumns], const RowBlock* x,
+                                             std::size_t block) {
+  INCIPIT_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_start();
+  }
+  dot_digit<kType, &RowBlock::high>(dot, w, x, block);
+  INCIPIT_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_next_digit<kType>(dot[r][c]);
+  }
+  dot_digit<kType, &RowBlock::low>(dot, w, x, block);
 }
 
 /// sum += the integer sums of one block, scaled.
 template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
 [[gnu::always_inline]] inline void add_block(Floats (&sum)[kRows][kColumns],
-                                             const Ints (&dot)[kRows][kColumns],
+                                             const Dot (&dot)[kRows][kColumns],
                                              const Column<kType> (&w)[kColumns], const RowBlock* x,
                                              std::size_t block) {
   INCIPIT_UNROLL
@@ -169,7 +186,7 @@ void multiply_tile(const ProductPart& part, std::size_t first_column, const RowB
       INCIPIT_UNROLL
       for (std::size_t c = 0; c < kColumns; ++c) w[c].prefetch(b, prefetch.ahead);
     }
-    Ints dot[kRows][kColumns];
+    Dot dot[kRows][kColumns];
     dot_block<kType>(dot, w, x, b);
     add_block<kType>(sum, dot, w, x, b);
   }

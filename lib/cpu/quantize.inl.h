@@ -16,12 +16,18 @@ inline std::int32_t largest_magnitude(const __m256 (&x)[4]) {
   return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
 
-inline std::int32_t sum_of_bytes(__m256i q) {
-  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
-  const __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+inline std::int32_t sum_of(__m256i sums) {
   __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
   four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+/// 32 small integers as bytes, in their order.
+inline void store_bytes(std::int8_t* out, const __m256i (&x)[4]) {
+  const __m256i bytes =
+      _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permutevar8x32_epi32(bytes, order));
 }
 
 inline void quantize_block(const float* in, RowBlock& out) {
@@ -33,17 +39,23 @@ inline void quantize_block(const float* in, RowBlock& out) {
     out.d = out.s = top < kTinyActivation ? 0.0f : kDamagedScale;
     return;
   }
-  const __m256 inverse = _mm256_set1_ps(127.0f / top);
-  __m256i whole[4];
+  constexpr auto kLargest = static_cast<float>(kLargestInteger);
+  const __m256 inverse = _mm256_set1_ps(kLargest / top);
+  __m256i whole[4], high[4];
   INCIPIT_UNROLL
-  for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
-  const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]),
-                                           _mm256_packs_epi32(whole[2], whole[3]));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256i q = _mm256_permutevar8x32_epi32(bytes, order);
-  const std::int32_t sum = sum_of_bytes(q);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.q), q);
-  out.d = top / 127.0f;
+  for (int i = 0; i < 4; ++i) {
+    whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
+    high[i] = _mm256_srai_epi32(_mm256_add_epi32(whole[i], _mm256_set1_epi32(64)), 7);
+  }
+  const std::int32_t sum = sum_of(
+      _mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]), _mm256_add_epi32(whole[2], whole[3])));
+  store_bytes(out.high, high);
+  INCIPIT_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    whole[i] = _mm256_sub_epi32(whole[i], _mm256_slli_epi32(high[i], 7));
+  }
+  store_bytes(out.low, whole);
+  out.d = top / kLargest;
   out.s = out.d * static_cast<float>(sum);
   out.offset_8 = -8 * sum;
   out.offset_128 = -128 * sum;

@@ -22,7 +22,8 @@
 
 namespace incipit::inline v0 {
 
-class Engine::Impl {
+// A nested class has the visibility of its public class unless it says otherwise.
+class __attribute__((visibility("hidden"))) Engine::Impl {
  public:
   Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache);
 

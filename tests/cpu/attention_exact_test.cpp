@@ -1,56 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
-#include <functional>
 #include <limits>
 #include <vector>
 
-#include "cpu/attention.h"
-#include "cpu/attention_fixture.h"
+#include "cpu/attention_settings.h"
 #include "support/catch.h"
 
 // A row's bits depend on its query and keys only: not on the rows beside it, the chunks of its
 // prompt, who shares its blocks, how the work is cut, the threads, or what lies where it sees
 // nothing. (What the bits should be is the business of attention_test.cpp.)
 
-namespace incipit::testing {
+namespace incipit::testing::attention {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::array<float, 4> kSlopes = {0.5f, 0.125f, 0.03125f, 0.0f};
-
-constexpr std::size_t kWidth = 4 * 32;  // of a row of queries: heads * head_dim
-
-struct Setting {
-  Path path;
-  DType type = DType::kF32;
-  device::KvShape shape = {};
-  device::AttentionParams params = {};
-};
-
-/// One setting per path and KV type. Window, ALiBi and cap go by turns, the more so as the kernels
-/// treat all of them in one place.
-void for_each_setting(const std::function<void(const Setting&)>& body) {
-  std::size_t turn = 0;
-  for (const Path& path : paths()) {
-    for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
-      for (const bool curved : {false, true}) {
-        Setting setting{path, type, {2, 2, 32, type}, {}};
-        setting.params.layer = 1;
-        setting.params.heads = 4;
-        setting.params.scale = 0.25f;
-        if (curved) {
-          ++turn;
-          setting.params.window = std::array{37u, 300u, 16u}[turn % 3];
-          setting.params.soft_cap = turn % 2 == 0 ? 4.0f : 0.0f;
-          if (turn % 3 != 1) setting.params.alibi_slopes = kSlopes;
-        }
-        CAPTURE(path.name, tensor::name(type), curved, setting.params.window);
-        body(setting);
-      }
-    }
-  }
-}
-
 /// All rows of a sequence computed at once, for comparison with every other way.
 class Whole {
  public:
@@ -192,32 +155,6 @@ TEST_CASE("Rows that share blocks they only partly see") {
   });
 }
 
-TEST_CASE("However the work is cut, on any number of threads") {
-  struct Cut {
-    unsigned threads;
-    std::uint32_t wanted_items, max_item_rows, max_shared_rows;
-  };
-  constexpr Cut kCuts[] = {{1, 1, 64, 0}, {1, 3, 3, 64},  {1, 16, 64, 64}, {2, 1, 1, 0},
-                           {2, 2, 5, 64}, {2, 16, 16, 0}, {3, 4, 64, 64},  {3, 16, 1, 64}};
-  for_each_setting([&](const Setting& setting) {
-    TestPool pool(setting.shape, 140, 9);
-    const TestSequence prompt = make_sequence(pool, 530, 1);
-    const TestSequence a = make_sequence(pool, 550, 2, &prompt, 530),
-                       b = make_sequence(pool, 1100, 3, &prompt, 530);
-    const Batch batch = Batch().add(prompt, 505, 20).add(a, 549, 1).add(b, 1097, 3);
-    const std::vector<float> expected = run_attention(setting.path, pool, setting.params, batch);
-    for (const Cut& cut : kCuts) {
-      Run run;
-      run.threads = cut.threads;
-      run.plan.wanted_items = cut.wanted_items;
-      run.plan.max_item_rows = cut.max_item_rows;
-      run.plan.max_shared_rows = cut.max_shared_rows;
-      CAPTURE(cut.threads, cut.wanted_items, cut.max_item_rows, cut.max_shared_rows);
-      CHECK(same_bits(run_attention(setting.path, pool, setting.params, batch, run), expected));
-    }
-  });
-}
-
 TEST_CASE("More heads than a tile or a pass holds") {
   for (const Path& path : paths()) {
     TestPool pool({1, 1, 16, DType::kBF16}, 30, 9);
@@ -251,25 +188,5 @@ TEST_CASE("AVX2 and AVX-512 give the same bits where neither uses BF16 dot produ
   });
 }
 
-TEST_CASE("Scratch may be used again for other shapes and plans") {
-  const Path path = paths().back();
-  base::ThreadPool threads(2);
-  cpu::AttentionScratch scratch;
-  for (const std::size_t head_dim : {64u, 16u, 128u}) {
-    for (const std::uint32_t wanted : {1u, 8u, 3u}) {
-      TestPool pool({1, 2, head_dim, DType::kBF16}, 80, 3);
-      const TestSequence sequence = make_sequence(pool, 1000, 1);
-      device::AttentionParams params;
-      params.heads = 6;
-      Run run;
-      run.threads = 2;
-      run.plan.wanted_items = wanted;
-      const Batch batch = Batch().add(sequence, 990, 10);
-      CHECK(same_bits(run_attention(path, pool, params, batch, run, threads, scratch),
-                      run_attention(path, pool, params, batch)));
-    }
-  }
-}
-
 }  // namespace
-}  // namespace incipit::testing
+}  // namespace incipit::testing::attention

@@ -12,7 +12,7 @@
 
 // Attention against a reference in double precision over K and V as the pool holds them.
 
-namespace incipit::testing {
+namespace incipit::testing::attention {
 namespace {
 
 constexpr double kEpsilon = 1.0 / (1 << 23);
@@ -42,58 +42,80 @@ std::vector<double> rounded_query(std::span<const float> query, float scale, flo
   return rounded;
 }
 
-/// Errors of first order, each at its worst: those of scores change weights by twice their size
-/// (the key's own and the maximum's), weights round once more (to 9 bits with BF16 dot products),
-/// and a changed weight moves the output by its distance from the value that it weighs.
-Expected reference(const Path& path, TestPool& pool, const device::AttentionParams& params,
-                   const TestSequence& sequence, std::uint32_t position, std::size_t head,
-                   std::span<const float> query) {
-  const std::size_t dims = pool.shape().head_dim;
-  const std::size_t kv_head = head / (params.heads / pool.shape().kv_heads);
-  const bool bf16 = rounds_to_bf16(path, pool.shape());
-  const std::vector<double> q = rounded_query(query, params.scale, params.soft_cap, bf16);
+/// K and V of one KV head, as stored.
+struct StoredKv {
+  std::vector<double> k, v;  // [tokens, head_dim]
+
+  StoredKv(TestPool& pool, std::size_t layer, std::size_t kv_head, const TestSequence& sequence) {
+    for (std::uint32_t key = 0; key < sequence.length; ++key) {
+      const BlockId block = sequence.blocks[key / 16];
+      for (std::size_t i = 0; i < pool.shape().head_dim; ++i) {
+        k.push_back(pool.k(block, layer, kv_head, key % 16, i));
+        v.push_back(pool.v(block, layer, kv_head, key % 16, i));
+      }
+    }
+  }
+};
+
+/// The keys that a row sees: their softmax weights, and how far off the scores may be.
+struct Weights {
+  std::uint32_t first = 0;
+  std::vector<double> weights = {};  // sum 1
+  double score_error = 0.0;
+};
+
+Weights reference_weights(const device::AttentionParams& params, const StoredKv& kv,
+                          std::uint32_t position, std::size_t head, std::span<const double> q) {
   const double cap = static_cast<double>(params.soft_cap);
   const double slope =
       params.alibi_slopes.empty() ? 0.0 : static_cast<double>(params.alibi_slopes[head]);
-  const std::uint32_t first =
-      params.window > 0 && params.window <= position ? position + 1 - params.window : 0;
-
-  std::vector<double> weights;
-  double largest = -std::numeric_limits<double>::infinity(), score_error = 0.0;
-  for (std::uint32_t key = first; key <= position; ++key) {
+  Weights result;
+  if (params.window > 0 && params.window <= position) result.first = position + 1 - params.window;
+  std::vector<double> errors;
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
+  for (std::uint32_t key = result.first; key <= position; ++key) {
     double score = 0.0, size = 0.0;
-    for (std::size_t i = 0; i < dims; ++i) {
-      const double term =
-          q[i] * pool.k(sequence.blocks[key / 16], params.layer, kv_head, key % 16, i);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      const double term = q[i] * kv.k[key * q.size() + i];
       score += term;
       size += std::abs(term);
     }
     if (cap > 0.0) score = cap * std::tanh(score / cap);
     const double bias = slope * (static_cast<double>(key) - static_cast<double>(position));
-    weights.push_back(score + bias);
     largest = std::max(largest, score + bias);
-    // Keys whose weight vanishes may have any score.
-    const double error = (static_cast<double>(dims) + 4.0) * size + 8.0 * cap +
-                         4.0 * (std::abs(score) + std::abs(bias));
-    if (score + bias > largest - 30.0) score_error = std::max(score_error, kEpsilon * error);
+    result.weights.push_back(score + bias);
+    errors.push_back((static_cast<double>(q.size()) + 4.0) * size + 8.0 * cap +
+                     4.0 * (std::abs(score) + std::abs(bias)));
   }
-  double sum = 0.0;
-  for (double& weight : weights) sum += weight = std::exp(weight - largest);
-
-  Expected expected;
-  const double weight_error = 2.0 * score_error + (bf16 ? 1.01 / 512.0 : 1e-6);
-  const double sum_error = kEpsilon * (static_cast<double>(weights.size()) + 16.0);
-  for (std::size_t i = 0; i < dims; ++i) {
-    const auto value = [&](std::uint32_t key) {
-      return pool.v(sequence.blocks[key / 16], params.layer, kv_head, key % 16, i);
-    };
-    double mean = 0.0, size = 0.0, spread = 0.0;
-    for (std::uint32_t key = first; key <= position; ++key) {
-      mean += weights[key - first] * value(key) / sum;
-      size += weights[key - first] * std::abs(value(key)) / sum;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    double& weight = result.weights[i];
+    // Keys whose weight vanishes may have any score.
+    if (weight > largest - 30.0) {
+      result.score_error = std::max(result.score_error, kEpsilon * errors[i]);
     }
-    for (std::uint32_t key = first; key <= position; ++key) {
-      spread += weights[key - first] * std::abs(value(key) - mean) / sum;
+    sum += weight = std::exp(weight - largest);
+  }
+  for (double& weight : result.weights) weight /= sum;
+  return result;
+}
+
+/// Errors of first order, each at its worst: those of scores change weights by twice their size
+/// (the key's own and the maximum's), weights round once more (to 9 bits with BF16 dot products),
+/// and a changed weight moves the output by its distance from the value that it weighs.
+Expected reference(const StoredKv& kv, const Weights& weights, std::size_t dims, bool bf16) {
+  const std::size_t count = weights.weights.size();
+  const double weight_error = 2.0 * weights.score_error + (bf16 ? 1.01 / 512.0 : 1e-6);
+  const double sum_error = kEpsilon * (static_cast<double>(count) + 16.0);
+  Expected expected;
+  for (std::size_t i = 0; i < dims; ++i) {
+    const auto value = [&](std::size_t key) { return kv.v[(weights.first + key) * dims + i]; };
+    double mean = 0.0, size = 0.0, spread = 0.0;
+    for (std::size_t key = 0; key < count; ++key) {
+      mean += weights.weights[key] * value(key);
+      size += weights.weights[key] * std::abs(value(key));
+    }
+    for (std::size_t key = 0; key < count; ++key) {
+      spread += weights.weights[key] * std::abs(value(key) - mean);
     }
     expected.value.push_back(mean);
     expected.tolerance.push_back(1.02 * weight_error * spread + sum_error * size);
@@ -106,13 +128,17 @@ double worst_error(const Path& path, TestPool& pool, const device::AttentionPara
                    const TestSequence& sequence, std::span<const float> out,
                    std::span<const std::uint32_t> positions) {
   const std::size_t dims = pool.shape().head_dim, width = params.heads * dims;
+  const bool bf16 = rounds_to_bf16(path, pool.shape());
   std::vector<float> query(width);
   double worst = 0.0;
-  for (const std::uint32_t position : positions) {
-    make_query(sequence, position, query);
-    for (std::size_t head = 0; head < params.heads; ++head) {
-      const Expected expected = reference(path, pool, params, sequence, position, head,
-                                          std::span(query).subspan(head * dims, dims));
+  for (std::size_t head = 0; head < params.heads; ++head) {
+    const StoredKv kv(pool, params.layer, head / (params.heads / pool.shape().kv_heads), sequence);
+    for (const std::uint32_t position : positions) {
+      make_query(sequence, position, query);
+      const std::vector<double> q = rounded_query(std::span(query).subspan(head * dims, dims),
+                                                  params.scale, params.soft_cap, bf16);
+      const Expected expected =
+          reference(kv, reference_weights(params, kv, position, head, q), dims, bf16);
       for (std::size_t i = 0; i < dims; ++i) {
         const double got = static_cast<double>(out[position * width + head * dims + i]);
         const double error = std::abs(got - expected.value[i]) / expected.tolerance[i];
@@ -297,4 +323,4 @@ TEST_CASE("Views that do not fit together are refused") {
 }
 
 }  // namespace
-}  // namespace incipit::testing
+}  // namespace incipit::testing::attention

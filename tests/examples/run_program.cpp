@@ -79,7 +79,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
 
 TinyModelOnDisk::TinyModelOnDisk() {
   TinyModelOptions options;
-  options.context = 16384;
+  options.context = 8192;
   make_tiny_model(options).write_gguf(path());
 }
 

@@ -24,7 +24,7 @@ Outcome run_example(const std::string& program, const std::vector<std::string>& 
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-/// A tiny random model on disk whose context has room for the quickstart's prompt.
+/// A tiny random model on disk whose context has room for long prompts.
 class TinyModelOnDisk {
  public:
   TinyModelOnDisk();

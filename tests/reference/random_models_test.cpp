@@ -76,7 +76,7 @@ void compare(const TinyModel& model, const std::filesystem::path& path, std::siz
     INFO("float activations: " << exact.largest << ", " << exact.relative);
     CHECK(exact.largest <= kFloatTolerance);
 
-    options.activations = Activations::kInt8;
+    options.activations = Activations::kInt16;
     options.kv_type = KvType::kAuto;
     const Difference rounded = difference(ModelRunner(options).logits(ids), expected);
     INFO("default: " << rounded.largest << ", " << rounded.relative);

@@ -80,7 +80,7 @@ text::TokenizerSpec make_tokenizer(Family family) {
 }
 
 double rope_frequency(const TinyModelOptions& options, std::size_t pair) {
-  return std::pow(double{options.rope_base},
+  return std::pow(static_cast<double>(options.rope_base),
                   -2.0 * static_cast<double>(pair) / static_cast<double>(options.head_dim));
 }
 

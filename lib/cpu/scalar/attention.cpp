@@ -132,7 +132,8 @@ void finish(const float* acc, float sum, std::size_t head_dim, float* out) {
 }
 
 template <DType kType>
-constexpr AttentionKernel kKernel = {kMaxTileRows, pack_queries, segment<kType>, fold, finish, nullptr, nullptr};
+constexpr AttentionKernel kKernel = {kMaxTileRows, pack_queries, segment<kType>, fold,
+                                     finish,       nullptr,      nullptr};
 
 }  // namespace
 }  // namespace incipit::cpu::scalar

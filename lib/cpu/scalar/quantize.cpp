@@ -20,13 +20,16 @@ RowBlock quantize_block(const float* x) {
   }
   if (top < kTinyActivation) return block;
 
-  const float inverse = 127.0f / top;
+  constexpr auto kLargest = static_cast<float>(kLargestInteger);
+  const float inverse = kLargest / top;
   int sum = 0;
   for (std::size_t k = 0; k < kBlock; ++k) {
-    block.q[k] = static_cast<std::int8_t>(round_to_even(x[k] * inverse));
-    sum += block.q[k];
+    const auto q = static_cast<int>(round_to_even(x[k] * inverse));
+    block.high[k] = static_cast<std::int8_t>((q + 64) >> 7);
+    block.low[k] = static_cast<std::int8_t>(q - 128 * block.high[k]);
+    sum += q;
   }
-  block.d = top / 127.0f;
+  block.d = top / kLargest;
   block.s = block.d * static_cast<float>(sum);
   block.offset_8 = -8 * sum;
   block.offset_128 = -128 * sum;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "cpu/attention_settings.h"
+
+// Bits do not depend on how the work is cut and which thread takes what.
+
+namespace incipit::testing::attention {
+namespace {
+
+TEST_CASE("However the work is cut, on any number of threads") {
+  struct Cut {
+    unsigned threads;
+    std::uint32_t wanted_items, max_item_rows, max_shared_rows;
+  };
+  constexpr Cut kCuts[] = {{1, 1, 64, 0}, {1, 3, 3, 64},  {1, 16, 64, 64}, {2, 1, 1, 0},
+                           {2, 2, 5, 64}, {2, 16, 16, 0}, {3, 4, 64, 64},  {3, 16, 1, 64}};
+  for_each_setting([&](const Setting& setting) {
+    TestPool pool(setting.shape, 140, 9);
+    const TestSequence prompt = make_sequence(pool, 530, 1);
+    const TestSequence a = make_sequence(pool, 550, 2, &prompt, 530),
+                       b = make_sequence(pool, 1100, 3, &prompt, 530);
+    const Batch batch = Batch().add(prompt, 505, 20).add(a, 549, 1).add(b, 1097, 3);
+    const std::vector<float> expected = run_attention(setting.path, pool, setting.params, batch);
+    for (const Cut& cut : kCuts) {
+      Run run;
+      run.threads = cut.threads;
+      run.plan.wanted_items = cut.wanted_items;
+      run.plan.max_item_rows = cut.max_item_rows;
+      run.plan.max_shared_rows = cut.max_shared_rows;
+      CAPTURE(cut.threads, cut.wanted_items, cut.max_item_rows, cut.max_shared_rows);
+      CHECK(same_bits(run_attention(setting.path, pool, setting.params, batch, run), expected));
+    }
+  });
+}
+
+TEST_CASE("Scratch may be used again for other shapes and plans") {
+  const Path path = paths().back();
+  base::ThreadPool threads(2);
+  cpu::AttentionScratch scratch;
+  for (const std::size_t head_dim : {64u, 16u, 128u}) {
+    for (const std::uint32_t wanted : {1u, 8u, 3u}) {
+      TestPool pool({1, 2, head_dim, DType::kBF16}, 80, 3);
+      const TestSequence sequence = make_sequence(pool, 1000, 1);
+      device::AttentionParams params;
+      params.heads = 6;
+      Run run;
+      run.threads = 2;
+      run.plan.wanted_items = wanted;
+      const Batch batch = Batch().add(sequence, 990, 10);
+      CHECK(same_bits(run_attention(path, pool, params, batch, run, threads, scratch),
+                      run_attention(path, pool, params, batch)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace incipit::testing::attention
