@@ -2,13 +2,14 @@
 #include <benchmark/benchmark.h>
 #include <incipit/engine.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 // What a user waits for, on a real model: the prompt, the text after it, and the first token of a
-// prompt whose front is in the cache. Usage: engine_benchmark MODEL [--threads=N] [--benchmark_...]
+// prompt whose front is in the cache.
 
 namespace {
 
@@ -85,16 +86,27 @@ void register_all(incipit::Engine& engine) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  benchmark::Initialize(&argc, argv);
+  CLI::App app("What a user waits for, measured on a real model");
   incipit::EngineOptions options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.starts_with("--threads=")) {
-      options.threads = static_cast<unsigned>(std::stoul(argument.substr(10)));
-    } else {
-      options.model = argument;
-    }
+  std::string json, filter = ".";
+  app.add_option("--model", options.model, "A GGUF file or a Hugging Face directory")->required();
+  app.add_option("--threads", options.threads, "0: the CPUs that this process may use");
+  app.add_option("--filter", filter, "Run the benchmarks whose name matches");
+  app.add_option("--json", json, "Write the figures to this file; -: to standard output");
+  CLI11_PARSE(app, argc, argv);
+
+  // Google Benchmark takes its options from a command line only.
+  std::vector<std::string> words = {argv[0], "--benchmark_filter=" + filter};
+  if (json == "-") words.push_back("--benchmark_format=json");
+  if (!json.empty() && json != "-") {
+    words.push_back("--benchmark_out=" + json);
+    words.push_back("--benchmark_out_format=json");
   }
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+
   incipit::Engine engine(options);
   const incipit::ModelInfo& model = engine.model();
   benchmark::AddCustomContext("model", model.name);
