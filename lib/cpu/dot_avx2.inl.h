@@ -20,8 +20,11 @@ inline Ints load_line(const std::byte* p) {
   asm("" : "+x"(line));
   return line;
 }
-inline Ints low_nibbles(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
-inline Ints high_nibbles(Ints a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
+template <int kBits>
+inline Ints shift_right(Ints a) {  // each 16 bits
+  return _mm256_srli_epi16(a, kBits);
+}
+inline Ints keep(Ints a, std::int16_t mask) { return _mm256_and_si256(a, _mm256_set1_epi16(mask)); }
 inline Ints repeat_int(std::int32_t a) { return _mm256_set1_epi32(a); }
 inline Floats repeat_float(float a) { return _mm256_set1_ps(a); }
 inline Floats no_sum() { return _mm256_setzero_ps(); }
@@ -35,46 +38,9 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm256_fmadd_ps(w, x, acc); }
 
-// The sum of one block: dot_start, then dot_add for the high digits of each four inputs,
-// dot_next_digit, dot_add for the low ones, then dot_end. Every sum is exact: vpmaddubsw saturates
-// at 32767, and no digit is below -127.
-//
-// Nibbles: 16 bits hold all eight pairs of a lane, 8 * 2 * 15 * 127 = 30480. Bytes: 16 bits hold
-// one pair of |w| * +-x, 2 * 128 * 127 = 32512.
-struct Dot {
-  Ints digit;  // sums of the digit at hand: 16 bits for nibbles, 32 for bytes
-  Ints high;   // 128 * the sums of the high digits, 32 bits
-};
-
-inline Dot dot_start() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
-template <tensor::DType kType>
-inline Ints wide_sums(Ints digit) {
-  if constexpr (kType == tensor::DType::kQ8_0) return digit;
-  return _mm256_madd_epi16(digit, _mm256_set1_epi16(1));
-}
-template <tensor::DType kType>
-inline Dot dot_next_digit(const Dot& dot) {
-  return {_mm256_setzero_si256(), _mm256_slli_epi32(wide_sums<kType>(dot.digit), 7)};
-}
-template <tensor::DType kType>
-inline Ints dot_operand(Ints w) {
-  if constexpr (kType != tensor::DType::kQ8_0) return w;
-  return _mm256_xor_si256(w, _mm256_set1_epi8(-128));  // signed again
-}
-template <tensor::DType kType>
-inline Dot dot_add(const Dot& dot, Ints w, Ints x) {
-  if constexpr (kType != tensor::DType::kQ8_0) {
-    return {_mm256_add_epi16(dot.digit, _mm256_maddubs_epi16(w, x)), dot.high};
-  } else {
-    const Ints pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return {_mm256_add_epi32(dot.digit, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))), dot.high};
-  }
-}
-template <tensor::DType kType>
-inline Ints dot_end(const Dot& dot, const RowBlock& x) {
-  const Ints sum = _mm256_add_epi32(dot.high, wide_sums<kType>(dot.digit));
-  if constexpr (kType != tensor::DType::kQ4_0) return sum;
-  return _mm256_add_epi32(sum, repeat_int(x.offset_8));
+/// dot + the products of 16-bit pairs.
+inline Ints add_pairs(Ints dot, Ints w, Ints x) {
+  return _mm256_add_epi32(dot, _mm256_madd_epi16(w, x));
 }
 
 /// out = a + bias (none where null); the first n outputs of the column.

@@ -19,8 +19,11 @@ inline Ints load_line(const std::byte* p) {
   asm("" : "+v"(line));
   return line;
 }
-inline Ints low_nibbles(Ints a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
-inline Ints high_nibbles(Ints a) { return low_nibbles(_mm512_srli_epi16(a, 4)); }
+template <int kBits>
+inline Ints shift_right(Ints a) {  // each 16 bits
+  return _mm512_srli_epi16(a, kBits);
+}
+inline Ints keep(Ints a, std::int16_t mask) { return _mm512_and_si512(a, _mm512_set1_epi16(mask)); }
 inline Ints repeat_int(std::int32_t a) { return _mm512_set1_epi32(a); }
 inline Floats repeat_float(float a) { return _mm512_set1_ps(a); }
 inline Floats no_sum() { return _mm512_setzero_ps(); }
@@ -34,30 +37,8 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm512_fmadd_ps(w, x, acc); }
 
-// The sum of one block: dot_start, then dot_add for the high digits of each four inputs,
-// dot_next_digit, dot_add for the low ones, then dot_end. The weights are unsigned; the end makes
-// up for that.
-using Dot = __m512i;
-
-inline Dot dot_start() { return _mm512_setzero_si512(); }
-template <tensor::DType kType>
-inline Dot dot_next_digit(Dot dot) {
-  return _mm512_slli_epi32(dot, 7);
-}
-template <tensor::DType kType>
-inline Ints dot_operand(Ints w) {
-  return w;
-}
-template <tensor::DType kType>
-inline Dot dot_add(Dot dot, Ints w, Ints x) {
-  return _mm512_dpbusd_epi32(dot, w, x);
-}
-template <tensor::DType kType>
-inline Ints dot_end(Dot dot, const RowBlock& x) {
-  if constexpr (kType == tensor::DType::kQ4_1) return dot;
-  const std::int32_t offset = kType == tensor::DType::kQ4_0 ? x.offset_8 : x.offset_128;
-  return _mm512_add_epi32(dot, repeat_int(offset));
-}
+/// dot + the products of 16-bit pairs.
+inline Ints add_pairs(Ints dot, Ints w, Ints x) { return _mm512_dpwssd_epi32(dot, w, x); }
 
 /// out = a + bias (none where null); the first n outputs of the column.
 inline void store_outputs(float* out, Floats a, const float* bias, std::size_t n) {

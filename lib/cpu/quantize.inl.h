@@ -22,14 +22,6 @@ inline std::int32_t sum_of(__m256i sums) {
   return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
 
-/// 32 small integers as bytes, in their order.
-inline void store_bytes(std::int8_t* out, const __m256i (&x)[4]) {
-  const __m256i bytes =
-      _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permutevar8x32_epi32(bytes, order));
-}
-
 inline void quantize_block(const float* in, RowBlock& out) {
   const __m256 x[4] = {_mm256_loadu_ps(in), _mm256_loadu_ps(in + 8), _mm256_loadu_ps(in + 16),
                        _mm256_loadu_ps(in + 24)};
@@ -41,20 +33,16 @@ inline void quantize_block(const float* in, RowBlock& out) {
   }
   constexpr auto kLargest = static_cast<float>(kLargestInteger);
   const __m256 inverse = _mm256_set1_ps(kLargest / top);
-  __m256i whole[4], high[4];
+  __m256i q[4];
   INCIPIT_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
-    high[i] = _mm256_srai_epi32(_mm256_add_epi32(whole[i], _mm256_set1_epi32(64)), 7);
-  }
-  const std::int32_t sum = sum_of(
-      _mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]), _mm256_add_epi32(whole[2], whole[3])));
-  store_bytes(out.high, high);
+  for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], inverse));
+  const std::int32_t sum =
+      sum_of(_mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3])));
   INCIPIT_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    whole[i] = _mm256_sub_epi32(whole[i], _mm256_slli_epi32(high[i], 7));
+  for (int i = 0; i < 4; i += 2) {
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(q[i], q[i + 1]), 0xd8);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.q + 8 * i), packed);
   }
-  store_bytes(out.low, whole);
   out.d = top / kLargest;
   out.s = out.d * static_cast<float>(sum);
   out.offset_8 = -8 * sum;

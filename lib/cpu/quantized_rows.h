@@ -6,16 +6,13 @@
 #include <cstdint>
 #include <limits>
 
-// Activations as integers, and the contract of their products with quantised weights: the same on
-// every path, to the last bit.
+// Activations as 16-bit integers, and the contract of their products with quantised weights: the
+// same on every path, to the last bit. (Eight bits move the logits of a small model by 0.2.)
 //
 // A row is cut into blocks of 32. With top = the largest |x| of the block:
 //
 //   q = x * (kLargestInteger / top), rounded to nearest even
 //   d = top / kLargestInteger;   s = d * (sum of q)
-//
-// q is kept as two digits of 8 bits, q = 128 * high + low, which is what the dot-product
-// instructions take. One digit alone is not enough: it moves the logits of a small model by 0.2.
 //
 // A block whose top is below kTinyActivation counts as zero; one with an infinity or a NaN gets
 // d = NaN, so that the damage shows. One output is, block by block along K, with the weight's
@@ -26,24 +23,19 @@
 namespace incipit::cpu {
 
 inline constexpr std::size_t kBlock = 32;
-inline constexpr int kLargestInteger = 127 * 128;
+inline constexpr int kLargestInteger = 32767;
 inline constexpr float kTinyActivation = 0x1p-100f;
 inline constexpr float kLargestActivation = std::numeric_limits<float>::max();
 inline constexpr float kDamagedScale = std::numeric_limits<float>::quiet_NaN();
 
 struct alignas(16) RowBlock {
-  std::int8_t high[kBlock], low[kBlock];  // [-127, 127] and [-64, 63]
+  std::int16_t q[kBlock];
   float d, s;
   // What turns a sum over unsigned weights into one over signed weights: -8 * (sum of q) for
   // q_w + 8 (Q4_0), -128 * (sum of q) for q_w + 128 (Q8_0).
   std::int32_t offset_8, offset_128;
 };
 static_assert(sizeof(RowBlock) == 80);
-
-/// The integer that input k of a block counts as.
-constexpr int integer_of(const RowBlock& block, std::size_t k) noexcept {
-  return 128 * block.high[k] + block.low[k];
-}
 
 /// Rows of a matrix are multiplied in groups of at most `limit` whose sizes differ by one at most.
 /// Their blocks lie as [group][block along K][row of the group], one stream for a kernel to read.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/check.h"
 #include "base/machine.h"
 #include "engine/exact_math.h"
@@ -103,15 +104,19 @@ void Scheduler::admit() {
   while (!waiting_.empty()) {
     Request& request = *waiting_.front();
     kv::KvCache::Match match;
-    try {
-      if (!cache_.start(request.name_space, request.tokens, request.total_tokens, match)) {
-        if (!active_.empty()) return;  // what runs gives its blocks back
+    bool wait = false;
+    std::exception_ptr error = base::caught([&] {
+      if (cache_.start(request.name_space, request.tokens, request.total_tokens, match)) return;
+      wait = !active_.empty();  // what runs gives its blocks back
+      if (!wait) {
         base::throw_error(ErrorCode::kOutOfMemory,
                           "the KV pool has no room for the request; raise "
                           "EngineOptions::kv_pool_bytes or lower max_tokens");
       }
-    } catch (...) {
-      fail(request, std::current_exception());
+    });
+    if (wait) return;
+    if (error) {
+      fail(request, std::move(error));
       waiting_.pop_front();
       continue;
     }
@@ -133,12 +138,13 @@ void Scheduler::admit() {
 bool Scheduler::step() {
   const std::vector<Part> parts = plan();
   if (parts.empty()) return false;
-  try {
+  const std::exception_ptr error = base::caught([&] {
     forward(parts);
     complete(parts);
-  } catch (...) {
+  });
+  if (error) {
     log_.error("a step failed; its requests end with the error");
-    for (const Part& part : parts) fail(*part.request, std::current_exception());
+    for (const Part& part : parts) fail(*part.request, base::copy_of(error));
   }
   std::erase_if(active_, [](const auto& request) { return request->closed; });
   const std::lock_guard lock(mutex_);
@@ -219,7 +225,7 @@ void Scheduler::complete(std::span<const Part> parts) {
 
 void Scheduler::on_logits(Request& request, std::size_t position, std::span<const float> logits) {
   if (request.closed) return;
-  try {
+  std::exception_ptr error = base::caught([&] {
     if (request.kind == Request::Kind::kScore) {
       const auto next = static_cast<std::size_t>(request.tokens[position + 1]);
       request.result.logprobs.push_back(
@@ -227,9 +233,8 @@ void Scheduler::on_logits(Request& request, std::size_t position, std::span<cons
     } else {
       sample(request, position, logits);
     }
-  } catch (...) {
-    fail(request, std::current_exception());
-  }
+  });
+  if (error) fail(request, std::move(error));
 }
 
 void Scheduler::sample(Request& request, std::size_t position, std::span<const float> logits) {
@@ -302,11 +307,11 @@ void Scheduler::finish(Request& request, FinishReason reason) {
   request.mailbox.post(ClosedEvent{});
 }
 
-void Scheduler::fail(Request& request, const std::exception_ptr& error) {
+void Scheduler::fail(Request& request, std::exception_ptr error) {
   if (request.closed) return;
   request.table = {};
   request.closed = true;
-  request.mailbox.post(ClosedEvent{error});
+  request.mailbox.post(ClosedEvent{std::move(error)});
 }
 
 }  // namespace incipit::engine

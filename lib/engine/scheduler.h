@@ -72,7 +72,7 @@ class Scheduler {
   void add_token(Request& request, TokenId token);
   void post_text(Request& request, std::string piece);
   void finish(Request& request, FinishReason reason);
-  void fail(Request& request, const std::exception_ptr& error);
+  void fail(Request& request, std::exception_ptr error);
 
   model::Transformer& transformer_;
   kv::KvCache& cache_;

@@ -50,16 +50,16 @@ std::vector<float> values_of(DType type, const std::vector<std::byte>& bytes, st
   return values;
 }
 
-/// What integer activations stand for: each block of 32 in steps of its largest magnitude / 16256.
+/// What integer activations stand for: each block of 32 in steps of its largest magnitude / 32767.
 std::vector<double> integer_values(std::span<const float> x) {
   std::vector<double> out(x.size());
   for (std::size_t b = 0; b < x.size(); b += 32) {
     float top = 0.0f;
     for (std::size_t i = b; i < b + 32; ++i) top = std::max(top, std::abs(x[i]));
-    const double step = static_cast<double>(top) / 16256.0;
+    const double step = static_cast<double>(top) / 32767.0;
     for (std::size_t i = b; i < b + 32; ++i) {
       // In f32, so that ties fall as they do on the device.
-      const float q = std::nearbyint(x[i] * (16256.0f / top));
+      const float q = std::nearbyint(x[i] * (32767.0f / top));
       out[i] = step == 0.0 ? 0.0 : static_cast<double>(q) * step;
     }
   }

@@ -126,6 +126,24 @@ TEST_CASE("A tensor that comes twice is refused") {
   check_refused(R"({"__metadata__": {}, "__metadata__": {}})", "two '__metadata__'");
 }
 
+TEST_CASE("A file has a limited number of tensors and an index of files") {
+  std::string header = "{";
+  for (std::size_t i = 0; i <= kMaxTensors; ++i) {
+    if (i > 0) header += ",";
+    header += entry(std::to_string(i));
+  }
+  check_refused(header + "}", "too many tensors");
+
+  const test::TemporaryDirectory directory;
+  std::string map = R"({"weight_map": {"x": "x")";
+  for (int i = 0; i < 1024; ++i) {
+    const std::string name = std::to_string(i);
+    map += ",\"" + name + "\":\"" + name + '"';
+  }
+  write_file(directory.path() / "model.safetensors.index.json", map + "}}");
+  check_unreadable("names 1025 files", [&] { return open_safetensors(directory.path()); });
+}
+
 TEST_CASE("The data is covered without holes, overlaps or a rest") {
   const auto refuse = [](const std::string& offsets, const std::string& part) {
     check_refused(R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": )" + offsets + "}}",

@@ -24,10 +24,8 @@ RowBlock quantize_block(const float* x) {
   const float inverse = kLargest / top;
   int sum = 0;
   for (std::size_t k = 0; k < kBlock; ++k) {
-    const auto q = static_cast<int>(round_to_even(x[k] * inverse));
-    block.high[k] = static_cast<std::int8_t>((q + 64) >> 7);
-    block.low[k] = static_cast<std::int8_t>(q - 128 * block.high[k]);
-    sum += q;
+    block.q[k] = static_cast<std::int16_t>(round_to_even(x[k] * inverse));
+    sum += block.q[k];
   }
   block.d = top / kLargest;
   block.s = block.d * static_cast<float>(sum);
