@@ -22,16 +22,23 @@
 
 namespace incipit::inline v0 {
 
-/// Number format of the KV cache. kAuto: bf16 where the CPU multiplies it, else f16.
-enum class KvType { kAuto, kF32, kF16, kBF16 };
+/// Number format of the KV cache. kAuto: bf16 where the CPU multiplies it, else f16. kInt8 takes
+/// half the memory of these: 8 bits and a scale per token and KV head.
+enum class KvType { kAuto, kF32, kF16, kBF16, kInt8 };
 
 /// Which kernels run on the CPU. kAuto: the fastest that this machine has.
 enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
 
 /// What meets quantised weights. In each mode a position's logits are the same bits with and
-/// without the cache, in any batch, on any number of threads.
+/// without the cache, in any batch, on any number of threads. Speed and quality of each:
+/// docs/numerics.md.
 enum class Activations {
-  kInt16,  ///< Activations rounded to 15 bits per block of 32: several times faster. The default.
+  /// Activations rounded to 8 bits per block of 32, or 15 bits where the block stands out of its
+  /// row: several times faster than floats. The default.
+  kMixed,
+  /// The same with 15 bits in fewer blocks: fastest, and closer to floats than 8 bits throughout,
+  /// which is what other engines do.
+  kInt8,
   kFloat,  ///< Weights expanded to f32: for comparing with other implementations.
 };
 
@@ -39,7 +46,7 @@ enum class Activations {
 struct EngineOptions {
   std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
   KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
-  Activations activations = Activations::kInt16;  ///< Has no effect on F32, F16, BF16 weights.
+  Activations activations = Activations::kMixed;  ///< Has no effect on F32, F16, BF16 weights.
   CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
   unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
   std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.

@@ -11,7 +11,7 @@ namespace incipit::cpu {
 
 struct CpuDeviceOptions {
   CpuPath path = CpuPath::kAuto;
-  Activations activations = Activations::kInt16;
+  Activations activations = Activations::kMixed;
   unsigned threads = 0;  // 0: the CPUs that this process may use
 };
 

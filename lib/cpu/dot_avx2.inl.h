@@ -20,11 +20,8 @@ inline Ints load_line(const std::byte* p) {
   asm("" : "+x"(line));
   return line;
 }
-template <int kBits>
-inline Ints shift_right(Ints a) {  // each 16 bits
-  return _mm256_srli_epi16(a, kBits);
-}
-inline Ints keep(Ints a, std::int16_t mask) { return _mm256_and_si256(a, _mm256_set1_epi16(mask)); }
+inline Ints low_nibbles(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+inline Ints high_nibbles(Ints a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
 inline Ints repeat_int(std::int32_t a) { return _mm256_set1_epi32(a); }
 inline Floats repeat_float(float a) { return _mm256_set1_ps(a); }
 inline Floats no_sum() { return _mm256_setzero_ps(); }
@@ -38,9 +35,44 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm256_fmadd_ps(w, x, acc); }
 
-/// dot + the products of 16-bit pairs.
-inline Ints add_pairs(Ints dot, Ints w, Ints x) {
-  return _mm256_add_epi32(dot, _mm256_madd_epi16(w, x));
+inline Ints shift_digit(Ints a) { return _mm256_slli_epi32(a, kDigitBits); }
+inline Ints add_ints(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+inline Floats scale_low(Floats w) { return _mm256_mul_ps(w, _mm256_set1_ps(kLowDigit)); }
+
+// A growing sum of weights x digits. It is exact: vpmaddubsw saturates at 32767, and no digit is
+// below -127.
+//
+// Nibbles: 16 bits hold all eight pairs of a lane, 8 * 2 * 15 * 127 = 30480. Bytes: 16 bits hold
+// one pair of |w| * +-x, 2 * 128 * 127 = 32512.
+struct Dot {
+  Ints digit;  // sums of 16 bits for nibbles, of 32 for bytes
+  Ints base;   // what they are added to in the end
+};
+
+template <tensor::DType kType>
+inline Ints offset_sum(std::int32_t minus_digits) {
+  if constexpr (kType != tensor::DType::kQ4_0) return repeat_int(0);
+  return _mm256_slli_epi32(repeat_int(minus_digits), 3);
+}
+inline Dot dot_start(Ints base) { return {_mm256_setzero_si256(), base}; }
+template <tensor::DType kType>
+inline Ints dot_operand(Ints w) {
+  if constexpr (kType != tensor::DType::kQ8_0) return w;
+  return _mm256_xor_si256(w, _mm256_set1_epi8(-128));  // signed again
+}
+template <tensor::DType kType>
+inline Dot dot_add(const Dot& dot, Ints w, Ints x) {
+  if constexpr (kType != tensor::DType::kQ8_0) {
+    return {_mm256_add_epi16(dot.digit, _mm256_maddubs_epi16(w, x)), dot.base};
+  } else {
+    const Ints pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return {_mm256_add_epi32(dot.digit, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))), dot.base};
+  }
+}
+template <tensor::DType kType>
+inline Ints dot_sum(const Dot& dot) {
+  if constexpr (kType == tensor::DType::kQ8_0) return _mm256_add_epi32(dot.base, dot.digit);
+  return _mm256_add_epi32(dot.base, _mm256_madd_epi16(dot.digit, _mm256_set1_epi16(1)));
 }
 
 /// out = a + bias (none where null); the first n outputs of the column.

@@ -19,11 +19,8 @@ inline Ints load_line(const std::byte* p) {
   asm("" : "+v"(line));
   return line;
 }
-template <int kBits>
-inline Ints shift_right(Ints a) {  // each 16 bits
-  return _mm512_srli_epi16(a, kBits);
-}
-inline Ints keep(Ints a, std::int16_t mask) { return _mm512_and_si512(a, _mm512_set1_epi16(mask)); }
+inline Ints low_nibbles(Ints a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
+inline Ints high_nibbles(Ints a) { return low_nibbles(_mm512_srli_epi16(a, 4)); }
 inline Ints repeat_int(std::int32_t a) { return _mm512_set1_epi32(a); }
 inline Floats repeat_float(float a) { return _mm512_set1_ps(a); }
 inline Floats no_sum() { return _mm512_setzero_ps(); }
@@ -37,8 +34,32 @@ inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm512_fmadd_ps(w, x, acc); }
 
-/// dot + the products of 16-bit pairs.
-inline Ints add_pairs(Ints dot, Ints w, Ints x) { return _mm512_dpwssd_epi32(dot, w, x); }
+inline Ints shift_digit(Ints a) { return _mm512_slli_epi32(a, kDigitBits); }
+inline Ints add_ints(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+inline Floats scale_low(Floats w) { return _mm512_mul_ps(w, _mm512_set1_ps(kLowDigit)); }
+
+// A growing sum of weights x digits. The weights are unsigned; where they stand for q_w + offset,
+// the sum begins with what makes up for that.
+using Dot = __m512i;
+
+template <tensor::DType kType>
+inline Ints offset_sum(std::int32_t minus_digits) {
+  if constexpr (kType == tensor::DType::kQ4_1) return repeat_int(0);
+  return _mm512_slli_epi32(repeat_int(minus_digits), kType == tensor::DType::kQ4_0 ? 3 : 7);
+}
+inline Dot dot_start(Ints base) { return base; }
+template <tensor::DType kType>
+inline Ints dot_operand(Ints w) {
+  return w;
+}
+template <tensor::DType kType>
+inline Dot dot_add(Dot dot, Ints w, Ints x) {
+  return _mm512_dpbusd_epi32(dot, w, x);
+}
+template <tensor::DType kType>
+inline Ints dot_sum(Dot dot) {
+  return dot;
+}
 
 /// out = a + bias (none where null); the first n outputs of the column.
 inline void store_outputs(float* out, Floats a, const float* bias, std::size_t n) {

@@ -32,7 +32,8 @@ struct Kernels {
   std::size_t group_rows;
 
   // Quantises the rows of groups [begin, end) of x; `out` is that of group 0.
-  void (*quantize_groups)(ConstMatrix x, std::size_t begin, std::size_t end, RowBlock* out);
+  void (*quantize_groups)(ConstMatrix x, float fine_ratio, std::size_t begin, std::size_t end,
+                          RowBlock* out);
   void (*product)(const ProductPart& part);
   // The operations of device::Device over the rows that the views show.
   void (*rms_norm)(ConstMatrix x, const float* weight, float epsilon, Matrix out);

@@ -17,9 +17,6 @@ using tensor::DType;
 
 constexpr std::size_t kLaneBytes = QuantPanel::kLineBytes / kPanelOutputs;
 
-/// Where the byte of input k < 4 of a line lies among those of its output.
-constexpr std::size_t byte_of(std::size_t k) { return k == 1 ? 2 : k == 2 ? 1 : k; }
-
 std::size_t bytes_of_panel(DType type, std::size_t columns, std::size_t panel_outputs) {
   const std::size_t row_bytes = tensor::row_bytes(type, columns);
   if (panel_outputs == 1) return row_bytes;
@@ -54,7 +51,7 @@ void pack_q8_0(const std::byte* row, std::size_t columns, std::size_t lane, std:
   for (std::size_t b = 0; b < columns / kBlock; ++b, row += sizeof(BlockQ8_0)) {
     const auto block = load<BlockQ8_0>(row);
     for (std::size_t k = 0; k < kBlock; ++k) {
-      panel[kPanel.line_offset(b, k / kLaneBytes) + lane * kLaneBytes + byte_of(k % kLaneBytes)] =
+      panel[kPanel.line_offset(b, k / kLaneBytes) + lane * kLaneBytes + k % kLaneBytes] =
           static_cast<std::byte>(block.q[k] + 128);
     }
     store_scale(panel + kPanel.scale_offset(b), lane, block.d);
@@ -66,9 +63,9 @@ void pack_q4(const std::byte* row, std::size_t columns, std::size_t lane, std::b
   constexpr QuantPanel kPanel(kType);
   for (std::size_t b = 0; b < columns / kBlock; ++b, row += sizeof(Block)) {
     const auto block = load<Block>(row);
-    for (std::size_t j = 0; j < kPanel.lines * kLaneBytes; ++j) {
-      panel[kPanel.line_offset(b, j / kLaneBytes) + lane * kLaneBytes + byte_of(j % kLaneBytes)] =
-          static_cast<std::byte>(block.q[j]);
+    for (std::size_t line = 0; line < kPanel.lines; ++line) {
+      std::memcpy(panel + kPanel.line_offset(b, line) + lane * kLaneBytes,
+                  block.q + line * kLaneBytes, kLaneBytes);
     }
     std::byte* const scales = panel + kPanel.scale_offset(b);
     store_scale(scales, lane, block.d);
@@ -105,7 +102,7 @@ void unpack_integers(DType type, const std::byte* panel, std::size_t block, std:
   for (std::size_t j = 0; j < layout.lines * kLaneBytes; ++j) {
     const std::size_t line = layout.line_offset(block, j / kLaneBytes);
     const auto byte =
-        std::to_integer<std::uint8_t>(panel[line + lane * kLaneBytes + byte_of(j % kLaneBytes)]);
+        std::to_integer<std::uint8_t>(panel[line + lane * kLaneBytes + j % kLaneBytes]);
     if (type == DType::kQ8_0) {
       q[j] = byte;
     } else {

@@ -16,9 +16,9 @@
 // stream of cache lines, so that it comes from memory as one: chunks of one (Q4_1) or two blocks
 // along K, the lines of their integers, then one line of their scales in f16.
 //
-//   Q8_0         8 lines per block; line g: [16 outputs][inputs 4g, 4g + 2, 4g + 1, 4g + 3], plus
-//                128, so that the even bytes are one pair of neighbours and the odd ones the next
-//   Q4_0, Q4_1   4 lines per block; line g likewise, with inputs 16 further on in the high bits
+//   Q8_0         8 lines per block; line g: [16 outputs][4 bytes], byte i is input 4g + i, plus 128
+//   Q4_0, Q4_1   4 lines per block; line g: [16 outputs][4 bytes], byte i is input 4g + i in the
+//                low bits and input 16 + 4g + i in the high ones
 //   scales       Q4_1: [d, m][16 outputs]; else [2 blocks][16 outputs]
 //
 // The scalar path keeps the rows as they are in the file: panels of one output.

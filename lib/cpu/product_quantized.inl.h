@@ -7,6 +7,7 @@
 template <tensor::DType kType>
 struct Column {
   static constexpr QuantPanel kLayout{kType};
+  static constexpr bool kNibbles = kType != tensor::DType::kQ8_0;
   static constexpr bool kMinimum = kType == tensor::DType::kQ4_1;
   static constexpr std::size_t kPerPanel = kPanelOutputs / kColumnOutputs;
 
@@ -46,88 +47,107 @@ struct Prefetch {
   std::size_t ahead, every, first;
 };
 
-/// Where the integer sums of a block begin, so that they end as if the weights were signed.
-template <tensor::DType kType>
-inline Ints dot_start(const RowBlock& x) {
-  if constexpr (kType == tensor::DType::kQ4_1) return repeat_int(0);
-  return repeat_int(kType == tensor::DType::kQ4_0 ? x.offset_8 : x.offset_128);
+inline std::int32_t four_inputs(const std::int8_t* q) {
+  std::int32_t four;
+  __builtin_memcpy(&four, q, sizeof(four));
+  return four;
 }
 
-/// Part `kPart` of a line: 16-bit weights of two inputs that follow each other.
-template <tensor::DType kType, std::size_t kPart>
-inline Ints weight_pair(Ints line) {
-  if constexpr (kType == tensor::DType::kQ8_0) {
-    return kPart == 0 ? keep(line, 255) : shift_right<8>(line);
-  } else {
-    constexpr int kShift = kPart == 0 ? 0 : kPart == 1 ? 8 : kPart == 2 ? 4 : 12;
-    return kPart == 3 ? shift_right<kShift>(line) : keep(shift_right<kShift>(line), 15);
-  }
-}
+// A digit of all activations of a block.
+using Digit = std::int8_t (RowBlock::*)[kBlock];
 
-inline Ints repeat_pair(const std::int16_t* q) {
-  std::int32_t pair;
-  __builtin_memcpy(&pair, q, sizeof(pair));
-  return repeat_int(pair);
-}
-
-/// dot[r][c] += the weights in part kPart of the lines x the two inputs behind x[r].q[input].
-template <tensor::DType kType, std::size_t kPart, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void add_part(Ints (&dot)[kRows][kColumns],
-                                            const Ints (&line)[kColumns], const RowBlock* x,
-                                            std::size_t input) {
-  Ints w[kColumns];
-  INCIPIT_UNROLL
-  for (std::size_t c = 0; c < kColumns; ++c) w[c] = weight_pair<kType, kPart>(line[c]);
+/// dot[r][c] += the weights of four inputs of each column x one digit of those of each row.
+template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void add_inputs(Dot (&dot)[kRows][kColumns],
+                                              const Ints (&w)[kColumns], const RowBlock* x,
+                                              std::size_t input) {
   INCIPIT_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
-    const Ints pair = repeat_pair(x[r].q + input);
+    const Ints four = repeat_int(four_inputs((x[r].*kDigit) + input));
     INCIPIT_UNROLL
-    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = add_pairs(dot[r][c], w[c], pair);
+    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_add<kType>(dot[r][c], w[c], four);
   }
 }
 
-/// The integer sums of one block.
-template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void dot_block(Ints (&dot)[kRows][kColumns],
+/// Adds one digit of one block.
+template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void dot_digit(Dot (&dot)[kRows][kColumns],
                                              const Column<kType> (&w)[kColumns], const RowBlock* x,
                                              std::size_t block) {
   INCIPIT_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INCIPIT_UNROLL
-    for (std::size_t c = 0; c < kColumns; ++c) dot[r][c] = dot_start<kType>(x[r]);
-  }
-  INCIPIT_UNROLL
   for (std::size_t l = 0; l < Column<kType>::kLayout.lines; ++l) {
-    Ints line[kColumns];
+    Ints line[kColumns], operand[kColumns];
     INCIPIT_UNROLL
-    for (std::size_t c = 0; c < kColumns; ++c) line[c] = w[c].line(block, l);
-    add_part<kType, 0>(dot, line, x, 4 * l);
-    add_part<kType, 1>(dot, line, x, 4 * l + 2);
-    if constexpr (kType != tensor::DType::kQ8_0) {
-      add_part<kType, 2>(dot, line, x, 16 + 4 * l);
-      add_part<kType, 3>(dot, line, x, 16 + 4 * l + 2);
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      line[c] = w[c].line(block, l);
+      operand[c] = Column<kType>::kNibbles ? low_nibbles(line[c]) : dot_operand<kType>(line[c]);
+    }
+    add_inputs<kType, kDigit>(dot, operand, x, 4 * l);
+    if constexpr (Column<kType>::kNibbles) {
+      INCIPIT_UNROLL
+      for (std::size_t c = 0; c < kColumns; ++c) operand[c] = high_nibbles(line[c]);
+      add_inputs<kType, kDigit>(dot, operand, x, 16 + 4 * l);
     }
   }
 }
 
-/// sum += the integer sums of one block, scaled.
+/// sum += one digit of one block, in units of that digit; the sums so far count 128 times.
+template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void next_digit(Ints (&sum)[kRows][kColumns],
+                                              const Column<kType> (&w)[kColumns], const RowBlock* x,
+                                              std::size_t block) {
+  constexpr bool kFirst = kDigit == &RowBlock::high;
+  Dot dot[kRows][kColumns];
+  INCIPIT_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const Ints offset = offset_sum<kType>(kFirst ? x[r].minus_high : x[r].minus_low);
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      dot[r][c] = dot_start(kFirst ? offset : add_ints(shift_digit(sum[r][c]), offset));
+    }
+  }
+  dot_digit<kType, kDigit>(dot, w, x, block);
+  INCIPIT_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) sum[r][c] = dot_sum<kType>(dot[r][c]);
+  }
+}
+
+template <std::size_t kRows>
+[[gnu::always_inline]] inline bool any_fine(const RowBlock* x) {
+  std::uint32_t fine = 0;
+  INCIPIT_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) fine |= x[r].fine;
+  return fine != 0;
+}
+
+/// out += one block.
 template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void add_block(Floats (&sum)[kRows][kColumns],
-                                             const Ints (&dot)[kRows][kColumns],
+[[gnu::always_inline]] inline void add_block(Floats (&out)[kRows][kColumns],
                                              const Column<kType> (&w)[kColumns], const RowBlock* x,
                                              std::size_t block) {
+  Ints sum[kRows][kColumns];
+  Floats scale[kColumns];
+  next_digit<kType, &RowBlock::high>(sum, w, x, block);
+  INCIPIT_UNROLL
+  for (std::size_t c = 0; c < kColumns; ++c) scale[c] = w[c].scale(block);
+  if (any_fine<kRows>(x)) {
+    next_digit<kType, &RowBlock::low>(sum, w, x, block);
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) scale[c] = scale_low(scale[c]);
+  }
   INCIPIT_UNROLL
   for (std::size_t c = 0; c < kColumns; ++c) {
-    const Floats scale = w[c].scale(block);
     INCIPIT_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
-      sum[r][c] = add_scaled(sum[r][c], scale, repeat_float(x[r].d), dot[r][c]);
+      out[r][c] = add_scaled(out[r][c], scale[c], repeat_float(x[r].d), sum[r][c]);
     }
     if constexpr (Column<kType>::kMinimum) {
       const Floats minimum = w[c].minimum(block);
       INCIPIT_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) {
-        sum[r][c] = add_product(sum[r][c], minimum, repeat_float(x[r].s));
+        out[r][c] = add_product(out[r][c], minimum, repeat_float(x[r].s));
       }
     }
   }
@@ -185,9 +205,7 @@ void multiply_tile(const ProductPart& part, std::size_t first_column, const RowB
       INCIPIT_UNROLL
       for (std::size_t c = 0; c < kColumns; ++c) w[c].prefetch(b, prefetch.ahead);
     }
-    Ints dot[kRows][kColumns];
-    dot_block<kType>(dot, w, x, b);
-    add_block<kType>(sum, dot, w, x, b);
+    add_block<kType>(sum, w, x, b);
   }
   store_tile(part, first_column, first_row, sum);
 }

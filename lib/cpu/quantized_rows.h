@@ -6,36 +6,50 @@
 #include <cstdint>
 #include <limits>
 
-// Activations as 16-bit integers, and the contract of their products with quantised weights: the
-// same on every path, to the last bit. (Eight bits move the logits of a small model by 0.2.)
+// Activations as integers, and the contract of their products with quantised weights: the same on
+// every path, to the last bit.
 //
-// A row is cut into blocks of 32. With top = the largest |x| of the block:
+// A row is cut into blocks of 32. Most blocks do with 8 bits. One that stands out of its row is
+// rounded to 15 bits, in two digits: it weighs most in what the products are off by. With top = the
+// largest |x| of the block and squares = the sum of x^2 of the row:
 //
-//   q = x * (kLargestInteger / top), rounded to nearest even
-//   d = top / kLargestInteger;   s = d * (sum of q)
+//   fine = top^2 * columns > fine_ratio * squares
+//   q = x * (127 / top), rounded to nearest even;          high = q, low = 0
+//   fine: q = x * (127 * 128 / top), rounded likewise;     128 * high + low = q, |low| <= 64
+//   d = top / 127;   s = d / 128 * (sum of 128 * high + low)
 //
-// A block whose top is below kTinyActivation counts as zero; one with an infinity or a NaN gets
-// d = NaN, so that the damage shows. One output is, block by block along K, with the weight's
-// scale d_w, minimum m_w (Q4_1 only) and integers q_w:
+// squares is added up in 64 lanes, column k in lane k % 64, each square fused with its sum; then
+// lanes 16 apart, 32 apart, 8, 4, 2 and 1 apart are added. A block whose top is below
+// kTinyActivation counts as zero; one with a value above kLargestActivation, an infinity or a NaN
+// gets d = NaN, so that the damage shows.
 //
-//   out = fma(d_w * d, float(sum of q_w * q), out);   Q4_1: then out = fma(m_w, s, out)
+// One output is, block by block along K, with the weight's scale d_w, minimum m_w (Q4_1 only) and
+// integers q_w:
+//
+//   out = fma(d_w * (d / 128), float(sum of q_w * (128 * high + low)), out)
+//   out = fma(m_w, s, out)                                                        (Q4_1)
+//
+// Powers of two are exact (the limits above see to that), so a kernel may leave out the low digits
+// and the 128s where no row that it works on is fine.
 
 namespace incipit::cpu {
 
 inline constexpr std::size_t kBlock = 32;
-inline constexpr int kLargestInteger = 32767;
-inline constexpr float kTinyActivation = 0x1p-100f;
-inline constexpr float kLargestActivation = std::numeric_limits<float>::max();
+inline constexpr int kLargestDigit = 127;
+inline constexpr int kDigitBits = 7;
+inline constexpr float kLowDigit = 0x1p-7f;  // a unit of a low digit, in those of a high one
+inline constexpr float kTinyActivation = 0x1p-80f;
+inline constexpr float kLargestActivation = 0x1p100f;
 inline constexpr float kDamagedScale = std::numeric_limits<float>::quiet_NaN();
 
-struct alignas(16) RowBlock {
-  std::int16_t q[kBlock];
+struct RowBlock {
+  std::int8_t high[kBlock], low[kBlock];  // [-127, 127] and [-64, 64]
   float d, s;
-  // What turns a sum over unsigned weights into one over signed weights: -8 * (sum of q) for
-  // q_w + 8 (Q4_0), -128 * (sum of q) for q_w + 128 (Q8_0).
-  std::int32_t offset_8, offset_128;
+  // Minus the sums of the digits: what turns sums over q_w + offset into sums over q_w.
+  std::int32_t minus_high, minus_low;
+  std::uint32_t fine;  // 1, or 0: low is zero
 };
-static_assert(sizeof(RowBlock) == 80);
+static_assert(sizeof(RowBlock) == 84);
 
 /// Rows of a matrix are multiplied in groups of at most `limit` whose sizes differ by one at most.
 /// Their blocks lie as [group][block along K][row of the group], one stream for a kernel to read.

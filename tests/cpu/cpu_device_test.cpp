@@ -16,6 +16,7 @@
 
 using namespace incipit;
 using namespace incipit::testing;
+using device::KvFormat;
 using tensor::DType;
 
 namespace {
@@ -61,7 +62,8 @@ TEST_CASE("a path that the machine lacks is refused") {
 TEST_CASE("the numerics name tells paths and activations apart, not threads") {
   std::vector<std::string> names;
   for (const CpuPath path : cpu_paths()) {
-    for (const Activations activations : {Activations::kInt16, Activations::kFloat}) {
+    for (const Activations activations :
+         {Activations::kMixed, Activations::kInt8, Activations::kFloat}) {
       const auto one = cpu::make_cpu_device({path, activations, 1});
       const auto three = cpu::make_cpu_device({path, activations, 3});
       CHECK(one->info().numerics == three->info().numerics);
@@ -81,7 +83,7 @@ TEST_CASE("KV is BF16 where dot products multiply it, else F16") {
   for (const CpuPath path : cpu_paths()) {
     const auto device = cpu::make_cpu_device({.path = path, .threads = 1});
     const bool dots = path == CpuPath::kAvx512 && base::cpu_features().avx512_bf16;
-    CHECK(device->info().default_kv_type == (dots ? DType::kBF16 : DType::kF16));
+    CHECK(device->info().default_kv_type == (dots ? KvFormat::kBF16 : KvFormat::kF16));
     CHECK(device->info().plan.segment_tokens == cpu::kSegmentTokens);
   }
 }
@@ -92,7 +94,7 @@ TEST_CASE("append_kv rounds to the pool's type and writes its slots only") {
   const std::vector<device::KvSlot> slots = {{2, 0}, {2, 15}, {0, 7}, {3, 8}};
   for (const CpuPath path : cpu_paths()) {
     const auto device = cpu::make_cpu_device({.path = path, .threads = 2});
-    for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const KvFormat type : {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16}) {
       const device::KvLayout layout({layers, kv_heads, dim, type});
       const device::Buffer memory = device->allocate(4 * layout.block_bytes());
       std::memset(memory.data(), 0x5a, memory.bytes());
@@ -102,10 +104,10 @@ TEST_CASE("append_kv rounds to the pool's type and writes its slots only") {
       device->append_kv(pool, 1, view(k, width), view(v, width), slots);
 
       std::vector<std::byte> expected(memory.bytes(), std::byte{0x5a});
-      const bool wide = type == DType::kF32;
+      const bool wide = type == KvFormat::kF32;
       const auto put = [&](std::size_t head_offset, std::size_t index, float value) {
         const std::uint16_t bits =
-            type == DType::kF16 ? tensor::f32_to_f16(value) : tensor::f32_to_bf16(value);
+            type == KvFormat::kF16 ? tensor::f32_to_f16(value) : tensor::f32_to_bf16(value);
         std::byte* const head = expected.data() + head_offset;
         if (wide) std::memcpy(head + 4 * index, &value, 4);
         if (!wide) std::memcpy(head + 2 * index, &bits, 2);
@@ -115,11 +117,11 @@ TEST_CASE("append_kv rounds to the pool's type and writes its slots only") {
         const std::size_t head = i % width / dim, d = i % dim, at = slot.offset;
         const std::size_t block = slot.block * layout.block_bytes();
         put(block + layout.k_offset(1, head),
-            wide ? cpu::k_index_f32(at, d) : cpu::k_index_16(at, d), k[i]);
+            wide ? cpu::k_index_f32(at, d) : cpu::k_index_pairs(at, d), k[i]);
         put(block + layout.v_offset(1, head),
-            wide ? cpu::v_index_f32(at, d, dim) : cpu::v_index_16(at, d, dim), v[i]);
+            wide ? cpu::v_index_f32(at, d, dim) : cpu::v_index_pairs(at, d, dim), v[i]);
       }
-      CAPTURE(device->info().numerics, tensor::name(type));
+      CAPTURE(device->info().numerics, device::name(type));
       CHECK(std::memcmp(expected.data(), memory.data(), memory.bytes()) == 0);
 
       device->copy_block(pool, 2, 1);
@@ -135,8 +137,8 @@ TEST_CASE("the orders of K and V give each value a place of its own") {
     for (auto& places : uses) places.resize(16 * dim);
     for (std::size_t position = 0; position < 16; ++position) {
       for (std::size_t d = 0; d < dim; ++d) {
-        ++uses[0].at(cpu::k_index_16(position, d));
-        ++uses[1].at(cpu::v_index_16(position, d, dim));
+        ++uses[0].at(cpu::k_index_pairs(position, d));
+        ++uses[1].at(cpu::v_index_pairs(position, d, dim));
         ++uses[2].at(cpu::k_index_f32(position, d));
         ++uses[3].at(cpu::v_index_f32(position, d, dim));
       }

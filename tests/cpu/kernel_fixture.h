@@ -45,12 +45,20 @@ class TestWeight {
   cpu::PackedWeight weight_;
 };
 
+/// As the default mode has it.
+constexpr float kFineRatio = 9.0f;
+
 /// The rows of x as the products of a path read them.
 inline std::vector<cpu::RowBlock> quantize(const cpu::Kernels& kernels, tensor::ConstMatrix x) {
   std::vector<cpu::RowBlock> blocks(x.rows * (x.columns / cpu::kBlock));
   const cpu::RowGroups groups(x.rows, kernels.group_rows);
-  kernels.quantize_groups(x, 0, groups.count, blocks.data());
+  kernels.quantize_groups(x, kFineRatio, 0, groups.count, blocks.data());
   return blocks;
+}
+
+/// What input k of a block counts as, in units of the low digit.
+inline int integer_of(const cpu::RowBlock& block, std::size_t k) {
+  return 128 * block.high[k] + block.low[k];
 }
 
 }  // namespace incipit::testing

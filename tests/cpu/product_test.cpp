@@ -51,9 +51,9 @@ float contract(DType type, const std::byte* row, const cpu::RowBlock* x, std::si
         w = std::to_integer<int>(k < 16 ? pair & std::byte{15} : pair >> 4);
         if (type == DType::kQ4_0) w -= 8;
       }
-      dot += w * x[b].q[k];
+      dot += w * integer_of(x[b], k);
     }
-    out = std::fma(tensor::f16_to_f32(d) * x[b].d, static_cast<float>(dot), out);
+    out = std::fma(tensor::f16_to_f32(d) * (x[b].d / 128.0f), static_cast<float>(dot), out);
     if (type == DType::kQ4_1) out = std::fma(tensor::f16_to_f32(m), x[b].s, out);
   }
   return out;
@@ -97,9 +97,9 @@ TEST_CASE("integer products have the bits of their contract on every path") {
   }
 }
 
-TEST_CASE("integer products stay exact for the largest integers") {
+TEST_CASE("integer products stay exact where sums of 16 bits would overflow") {
   std::mt19937 random(2);
-  const std::size_t columns = 96, outputs = 18;
+  const std::size_t columns = 32 * 27, outputs = 18;
   for (const DType type : kQuantized) {
     for (const int byte : {0x00, 0x7f, 0x80, 0x81, 0xff}) {
       auto bytes = random_weight(random, type, outputs, columns);
@@ -107,11 +107,21 @@ TEST_CASE("integer products stay exact for the largest integers") {
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (i % tensor::block_bytes(type) >= header) bytes[i] = static_cast<std::byte>(byte);
       }
-      std::vector<float> x;  // all of one sign, of the other, and in turn
-      for (const float even : {3.0f, -3.0f, 3.0f}) {
-        const float odd = x.size() == 2 * columns ? -even : even;
-        for (std::size_t k = 0; k < columns; ++k) x.push_back(k % 2 == 0 ? even : odd);
+      // The largest digits of one sign and of both. Fine, in two blocks that stand out of a row of
+      // zeros: 127 and 0, 127 and -64, 126 and 63. Not fine, in a block of small values: 127.
+      const float top = 127.0f * 128.0f;
+      std::vector<float> x;
+      for (const float value : {top, top - 64.0f, top - 65.0f}) {
+        for (const float odd : {1.0f, -1.0f}) {
+          std::vector<float> row(columns, 0.0f);
+          for (std::size_t k = 0; k < 96; ++k) row[k] = k % 2 == 0 ? value : odd * value;
+          row[32] = row[64] = top;
+          for (std::size_t k = 0; k < 32; ++k) row[k] *= 0x1p-10f;
+          x.insert(x.end(), row.begin(), row.end());
+        }
       }
+      const auto blocks = quantize(cpu::scalar_kernels(), view(x, columns));
+      for (std::size_t b = 0; b < 3; ++b) CHECK(blocks[b].fine == (b == 0 ? 0 : 1));
       const auto expected = contract(type, bytes, columns, x);
       for (const KernelPath& path : kernel_paths()) {
         CAPTURE(describe(path, type), byte);

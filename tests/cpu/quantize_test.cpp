@@ -29,26 +29,48 @@ std::vector<cpu::RowBlock> in_row_order(const cpu::Kernels& kernels, const std::
 }
 
 void check_consistent(const cpu::RowBlock& block) {
-  int sum = 0;
-  for (const std::int16_t q : block.q) sum += q;
-  CHECK(block.offset_8 == -8 * sum);
-  CHECK(block.offset_128 == -128 * sum);
-  if (!std::isnan(block.d)) CHECK(block.s == block.d * static_cast<float>(sum));
+  int high = 0, low = 0;
+  for (std::size_t k = 0; k < 32; ++k) {
+    CHECK(block.high[k] >= -127);
+    CHECK(std::abs(block.low[k]) <= (block.fine != 0 ? 64 : 0));
+    high += block.high[k];
+    low += block.low[k];
+  }
+  CHECK(block.fine <= 1);
+  CHECK(block.minus_high == -high);
+  CHECK(block.minus_low == -low);
+  const float unit = block.d / 128.0f;
+  if (!std::isnan(block.d)) CHECK(block.s == unit * static_cast<float>(128 * high + low));
 }
 
-// One block, on every path the same.
-cpu::RowBlock quantize_one(const std::vector<float>& x) {
-  const auto paths = kernel_paths();
-  const cpu::RowBlock first = quantize(*paths[0].kernels, view(x, 32))[0];
-  for (const KernelPath& path : paths) {
+// Which blocks get which digits: one row, on every path the same.
+std::vector<cpu::RowBlock> quantize_row(const std::vector<float>& x) {
+  const tensor::ConstMatrix row = view(x, x.size());
+  const std::vector<cpu::RowBlock> first = quantize(cpu::scalar_kernels(), row);
+  for (const KernelPath& path : kernel_paths()) {
     CAPTURE(path.name);
-    const cpu::RowBlock block = quantize(*path.kernels, view(x, 32))[0];
-    CHECK(std::equal(std::begin(block.q), std::end(block.q), std::begin(first.q)));
-    CHECK(same_bits(std::span(&block.d, 1), std::span(&first.d, 1)));
-    CHECK(same_bits(std::span(&block.s, 1), std::span(&first.s, 1)));
-    check_consistent(block);
+    const std::vector<cpu::RowBlock> blocks = quantize(*path.kernels, row);
+    REQUIRE(blocks.size() == first.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      check_consistent(blocks[b]);
+      cpu::RowBlock same = blocks[b];
+      if (std::isnan(same.d)) same.d = same.s = first[b].d;  // whatever NaN it is
+      cpu::RowBlock expected = first[b];
+      if (std::isnan(expected.d)) expected.s = expected.d;
+      CHECK(std::memcmp(&same, &expected, sizeof(same)) == 0);
+    }
   }
   return first;
+}
+
+cpu::RowBlock quantize_one(const std::vector<float>& x) { return quantize_row(x)[0]; }
+
+// As the first block of a row of zeros, out of which it stands.
+cpu::RowBlock quantize_fine(std::vector<float> x) {
+  x.resize(32 * 16, 0.0f);
+  const cpu::RowBlock block = quantize_one(x);
+  CHECK(block.fine == 1);
+  return block;
 }
 
 }  // namespace
@@ -77,7 +99,9 @@ TEST_CASE("quantised rows are the same on every path and close to what they stan
     const auto expected = in_row_order(cpu::scalar_kernels(), x, columns);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const cpu::RowBlock& block = expected[i / 32];
-      CHECK(std::abs(x[i] - block.d * static_cast<float>(block.q[i % 32])) <= 0.51f * block.d);
+      const auto q = static_cast<float>(integer_of(block, i % 32));
+      const float step = block.fine != 0 ? block.d / 128.0f : block.d;
+      CHECK(std::abs(x[i] - block.d / 128.0f * q) <= 0.501f * step);
     }
     for (const KernelPath& path : kernel_paths()) {
       CAPTURE(path.name, rows);
@@ -95,7 +119,7 @@ TEST_CASE("quantising a part of the groups writes that part") {
     const auto whole = quantize(*path.kernels, view(x, 32));
     const cpu::RowGroups groups(20, path.kernels->group_rows);
     std::vector<cpu::RowBlock> part(20, cpu::RowBlock{});
-    path.kernels->quantize_groups(view(x, 32), 1, 3, part.data());
+    path.kernels->quantize_groups(view(x, 32), kFineRatio, 1, 3, part.data());
     for (std::size_t row = 0; row < 20; ++row) {
       CAPTURE(path.name, row);
       const bool written = row >= groups.begin(1) && row < groups.begin(3);
@@ -107,35 +131,61 @@ TEST_CASE("quantising a part of the groups writes that part") {
 
 TEST_CASE("ties round to even and the largest value becomes the largest integer") {
   const std::vector<std::pair<float, int>> cases = {
-      {-32767.0f, -32767}, {0.5f, 0}, {1.5f, 2}, {-2.5f, -2}, {32766.5f, 32766}, {-255.0f, -255}};
+      {-16256.0f, -16256}, {0.5f, 0},   {1.5f, 2},     {-2.5f, -2},   {16255.5f, 16256},
+      {63.0f, 63},         {64.0f, 64}, {-64.0f, -64}, {-65.0f, -65}, {191.5f, 192}};
   std::vector<float> x(32, 0.0f);
   for (std::size_t i = 0; i < cases.size(); ++i) x[i] = cases[i].first;
-  const cpu::RowBlock block = quantize_one(x);
-  CHECK(block.d == 1.0f);
+  const cpu::RowBlock block = quantize_fine(x);
+  CHECK(block.d == 128.0f);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    CHECK(block.q[i] == cases[i].second);
+    CHECK(integer_of(block, i) == cases[i].second);
   }
+  x = {-127.0f, 126.5f, 125.5f, 0.5f, 1.5f, -2.5f, 3.49f};
+  for (std::size_t i = 7; i < 32; ++i) x.push_back(100.0f);
+  const cpu::RowBlock coarse = quantize_one(x);
+  CHECK(coarse.d == 1.0f);
+  for (const auto& [k, q] :
+       {std::pair(0, -127), {1, 126}, {2, 126}, {3, 0}, {4, 2}, {5, -2}, {6, 3}}) {
+    CHECK(integer_of(coarse, static_cast<std::size_t>(k)) == 128 * q);
+  }
+}
+
+TEST_CASE("a block is fine where it stands out of its row, and only there") {
+  // Four blocks of ones; the second has one value that grows. Mean square: (127 + v^2) / 128.
+  const auto fine_at = [](float value) {
+    std::vector<float> x(128, 1.0f);
+    x[40] = value;
+    std::vector<bool> fine;
+    for (const cpu::RowBlock& block : quantize_row(x)) fine.push_back(block.fine != 0);
+    return fine;
+  };
+  // v^2 = 9 * (127 + v^2) / 128 where v^2 is 1143 / 119 = 9.605.
+  CHECK(fine_at(3.099f) == std::vector<bool>(4, false));
+  CHECK(fine_at(3.100f) == std::vector<bool>{false, true, false, false});
+  CHECK(fine_at(-1000.0f) == std::vector<bool>{false, true, false, false});
 }
 
 TEST_CASE("zeros and what is too small to matter count as zero") {
-  for (const float top : {0.0f, -0.0f, 1e-45f, 1e-38f, 0x1p-101f}) {
+  for (const float top : {0.0f, -0.0f, 1e-45f, 1e-38f, 0x1p-81f}) {
     const cpu::RowBlock block = quantize_one(std::vector<float>(32, top));
     CHECK(block.d == 0.0f);
     CHECK(block.s == 0.0f);
-    for (const std::int16_t q : block.q) CHECK(q == 0);
+    for (std::size_t k = 0; k < 32; ++k) CHECK(integer_of(block, k) == 0);
   }
   const cpu::RowBlock least = quantize_one(std::vector<float>(32, cpu::kTinyActivation));
-  CHECK(least.q[31] == cpu::kLargestInteger);
+  CHECK(integer_of(least, 31) == 128 * cpu::kLargestDigit);
   CHECK(least.d > 0.0f);
 }
 
-TEST_CASE("the largest floats are quantised like all others") {
-  std::vector<float> x(32, std::numeric_limits<float>::max());
+TEST_CASE("the largest activations are quantised like all others, and those above are damage") {
+  std::vector<float> x(32, cpu::kLargestActivation);
   x[5] = -x[5] / 2;
   const cpu::RowBlock block = quantize_one(x);
   CHECK(std::isfinite(block.d));
-  CHECK(block.q[0] == cpu::kLargestInteger);
-  CHECK(block.q[5] == -16384);  // -16383.5
+  CHECK(integer_of(block, 0) == 128 * cpu::kLargestDigit);
+  CHECK(integer_of(block, 5) == -128 * 64);  // 63.5 to even
+  x[7] *= 1.001f;
+  CHECK(std::isnan(quantize_one(x).d));
 }
 
 TEST_CASE("an infinity or a NaN anywhere in a block makes its scale NaN") {
@@ -147,7 +197,7 @@ TEST_CASE("an infinity or a NaN anywhere in a block makes its scale NaN") {
       const cpu::RowBlock block = quantize_one(x);
       CHECK(std::isnan(block.d));
       CHECK(std::isnan(block.s));
-      for (const std::int16_t q : block.q) CHECK(q == 0);
+      for (std::size_t k = 0; k < 32; ++k) CHECK(integer_of(block, k) == 0);
     }
   }
 }

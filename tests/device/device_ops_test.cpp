@@ -27,7 +27,7 @@ constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
 using Devices = std::vector<std::unique_ptr<device::Device>>;
 
 /// Every device of this machine; device::DeviceInfo::numerics names it.
-Devices devices(unsigned threads = 2, Activations activations = Activations::kInt16) {
+Devices devices(unsigned threads = 2, Activations activations = Activations::kMixed) {
   Devices out;
   const base::CpuFeatures features = base::cpu_features();
   const auto add = [&](CpuPath path) {
@@ -50,16 +50,26 @@ std::vector<float> values_of(DType type, const std::vector<std::byte>& bytes, st
   return values;
 }
 
-/// What integer activations stand for: each block of 32 in steps of its largest magnitude / 32767.
-std::vector<double> integer_values(std::span<const float> x) {
+/// What integer activations stand for: each block of 32 in steps of its largest magnitude / 127, or
+/// / 16256 where that is above 3 (kInt8: 6) times the row's root mean square.
+std::vector<double> integer_values(Activations activations, std::span<const float> x,
+                                   std::size_t columns) {
+  const double fine_ratio = activations == Activations::kInt8 ? 36.0 : 9.0;
   std::vector<double> out(x.size());
+  double squares = 0.0;
   for (std::size_t b = 0; b < x.size(); b += 32) {
+    if (b % columns == 0) {
+      squares = 0.0;
+      for (const double v : x.subspan(b, columns)) squares += v * v;
+    }
     float top = 0.0f;
     for (std::size_t i = b; i < b + 32; ++i) top = std::max(top, std::abs(x[i]));
-    const double step = static_cast<double>(top) / 32767.0;
+    const double large = std::pow(static_cast<double>(top), 2.0) * static_cast<double>(columns);
+    const float steps = large > fine_ratio * squares ? 16256.0f : 127.0f;
+    const double step = static_cast<double>(top) / static_cast<double>(steps);
     for (std::size_t i = b; i < b + 32; ++i) {
       // In f32, so that ties fall as they do on the device.
-      const float q = std::nearbyint(x[i] * (32767.0f / top));
+      const float q = std::nearbyint(x[i] * (steps / top));
       out[i] = step == 0.0 ? 0.0 : static_cast<double>(q) * step;
     }
   }
@@ -109,7 +119,8 @@ TEST_CASE("matmul agrees with double precision, whatever the shape, type and mod
   constexpr std::pair<std::size_t, std::size_t> kShapes[] = {{1, 32},  {16, 96},  {17, 160},
                                                              {83, 64}, {33, 576}, {208, 32}};
   std::mt19937 random(1);
-  for (const Activations activations : {Activations::kInt16, Activations::kFloat}) {
+  for (const Activations activations :
+       {Activations::kMixed, Activations::kInt8, Activations::kFloat}) {
     for (const auto& device : devices(2, activations)) {
       for (const DType type : kTypes) {
         for (const auto& [outputs, columns] : kShapes) {
@@ -117,12 +128,13 @@ TEST_CASE("matmul agrees with double precision, whatever the shape, type and mod
           const auto weight = device->make_weight(type, outputs, columns, bytes);
           const auto values = values_of(type, bytes, columns);
           const auto bias = random_floats(random, outputs);
-          const bool integers = tensor::is_quantized(type) && activations == Activations::kInt16;
+          const bool integers = tensor::is_quantized(type) && activations != Activations::kFloat;
           for (const std::size_t rows : {1u, 2u, 7u, 17u, 40u}) {
-            const auto x = random_floats(random, rows * columns);
+            auto x = random_floats(random, rows * columns);
+            for (std::size_t i = 40; i < x.size(); i += 112) x[i] *= 20.0f;  // stands out
             const auto y = multiply(*device, *weight, x, bias);
-            const auto seen =
-                integers ? integer_values(x) : std::vector<double>(x.begin(), x.end());
+            const auto seen = integers ? integer_values(activations, x, columns)
+                                       : std::vector<double>(x.begin(), x.end());
             CAPTURE(device->info().numerics, tensor::name(type), outputs, columns, rows);
             CHECK(worst_error(y, seen, values, bias, columns) < 4e-6);
           }
@@ -209,7 +221,8 @@ TEST_CASE("matmul takes zeros, huge and tiny rows") {
 TEST_CASE("embed gives the rows of a table as they are stored") {
   std::mt19937 random(5);
   const std::vector<std::int32_t> ids = {0, 36, 15, 16, 17, 15};
-  for (const Activations activations : {Activations::kInt16, Activations::kFloat}) {
+  for (const Activations activations :
+       {Activations::kMixed, Activations::kInt8, Activations::kFloat}) {
     for (const auto& device : devices(2, activations)) {
       for (const DType type : kTypes) {
         const auto bytes = random_weight(random, type, 37, 64);

@@ -26,9 +26,9 @@ constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
 // Logits of these models have a standard deviation of about 3. Largest difference that single
 // precision explains: a few hundred roundings of 2^-24 each, amplified by two sharp softmaxes.
 constexpr double kFloatTolerance = 2e-4;
-// 16-bit activations and KV: root mean square difference, as a share of the logits' own. KV in
-// BF16, with 8 bits of precision, brings nearly all of it.
-constexpr double kDefaultTolerance = 0.02;
+// Activations of 8 and 15 bits, 16-bit KV: root mean square difference, as a share of the logits'
+// own. These models have no spare precision: all their weights are noise.
+constexpr double kDefaultTolerance = 0.05;
 
 std::vector<TokenId> some_ids(const TinyModel& model, std::size_t count) {
   std::vector<TokenId> ids;
@@ -77,7 +77,7 @@ void compare(const TinyModel& model, const std::filesystem::path& path, std::siz
     INFO("float activations: " << exact.largest << ", " << exact.relative);
     CHECK(exact.largest <= kFloatTolerance);
 
-    options.activations = Activations::kInt16;
+    options.activations = Activations::kMixed;
     options.kv_type = KvType::kAuto;
     const Difference rounded = difference(ModelRunner(options).logits(ids), expected);
     INFO("default: " << rounded.largest << ", " << rounded.relative);

@@ -10,7 +10,8 @@
 
 namespace incipit::cpu::scalar {
 
-void quantize_groups(ConstMatrix x, std::size_t begin, std::size_t end, RowBlock* out);
+void quantize_groups(ConstMatrix x, float fine_ratio, std::size_t begin, std::size_t end,
+                     RowBlock* out);
 void product(const ProductPart& part);
 void rms_norm(ConstMatrix x, const float* weight, float epsilon, Matrix out);
 void add(Matrix x, ConstMatrix y);

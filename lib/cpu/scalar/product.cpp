@@ -19,20 +19,26 @@ Block read_block(const std::byte* row, std::size_t index) {
   return block;
 }
 
+/// Input k of a block, in units of the low digit, and such a unit.
+int integer_of(const RowBlock& x, std::size_t k) { return (x.high[k] << kDigitBits) + x.low[k]; }
+float unit_of(const RowBlock& x) { return x.d * kLowDigit; }
+
 float output_q8_0(const std::byte* row, const RowBlock* x, std::size_t columns) {
   float out = 0.0f;
   for (std::size_t b = 0; b < columns / kBlock; ++b) {
     const auto w = read_block<tensor::BlockQ8_0>(row, b);
     int dot = 0;
-    for (std::size_t k = 0; k < kBlock; ++k) dot += w.q[k] * x[b].q[k];
-    out = std::fma(tensor::f16_to_f32(w.d) * x[b].d, static_cast<float>(dot), out);
+    for (std::size_t k = 0; k < kBlock; ++k) dot += w.q[k] * integer_of(x[b], k);
+    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
   }
   return out;
 }
 
-int dot_nibbles(const std::uint8_t* w, const std::int16_t* x) {
+int dot_nibbles(const std::uint8_t* w, const RowBlock& x) {
   int dot = 0;
-  for (std::size_t k = 0; k < 16; ++k) dot += (w[k] & 15) * x[k] + (w[k] >> 4) * x[16 + k];
+  for (std::size_t k = 0; k < 16; ++k) {
+    dot += (w[k] & 15) * integer_of(x, k) + (w[k] >> 4) * integer_of(x, 16 + k);
+  }
   return dot;
 }
 
@@ -40,8 +46,9 @@ float output_q4_0(const std::byte* row, const RowBlock* x, std::size_t columns) 
   float out = 0.0f;
   for (std::size_t b = 0; b < columns / kBlock; ++b) {
     const auto w = read_block<tensor::BlockQ4_0>(row, b);
-    const int dot = dot_nibbles(w.q, x[b].q) + x[b].offset_8;
-    out = std::fma(tensor::f16_to_f32(w.d) * x[b].d, static_cast<float>(dot), out);
+    const int sum = -((x[b].minus_high << kDigitBits) + x[b].minus_low);
+    const int dot = dot_nibbles(w.q, x[b]) - 8 * sum;
+    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
   }
   return out;
 }
@@ -50,8 +57,8 @@ float output_q4_1(const std::byte* row, const RowBlock* x, std::size_t columns) 
   float out = 0.0f;
   for (std::size_t b = 0; b < columns / kBlock; ++b) {
     const auto w = read_block<tensor::BlockQ4_1>(row, b);
-    const int dot = dot_nibbles(w.q, x[b].q);
-    out = std::fma(tensor::f16_to_f32(w.d) * x[b].d, static_cast<float>(dot), out);
+    const int dot = dot_nibbles(w.q, x[b]);
+    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
     out = std::fma(tensor::f16_to_f32(w.m), x[b].s, out);
   }
   return out;
