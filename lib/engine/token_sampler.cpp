@@ -13,12 +13,43 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// 2^40: with 2^24 tokens the sum of masses still fits 64 bits.
-constexpr double kUnitMass = 1099511627776.0;
-
 constexpr auto kLikelier = [](const auto& a, const auto& b) {
-  return a.score != b.score ? a.score > b.score : a.id < b.id;
+  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
 };
+
+// Tokens whose masses are added up together.
+constexpr std::size_t kBlock = 256;
+
+/// The probability of a weight in fixed point. With 2^24 tokens the sum still fits 64 bits.
+std::uint64_t mass_of(float weight) noexcept {
+  return static_cast<std::uint64_t>(weight * 0x1p40f);
+}
+
+/// The largest score; minus infinity for none. NaN counts as none.
+float largest(std::span<const float> scores) noexcept {
+  constexpr std::size_t kLanes = 16;  // so that the compiler takes vectors
+  float lanes[kLanes];
+  std::ranges::fill(lanes, kNever);
+  std::size_t i = 0;
+  for (; i + kLanes <= scores.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      lanes[j] = scores[i + j] > lanes[j] ? scores[i + j] : lanes[j];
+    }
+  }
+  for (; i < scores.size(); ++i) lanes[0] = scores[i] > lanes[0] ? scores[i] : lanes[0];
+  return *std::ranges::max_element(lanes);
+}
+
+/// The first of the largest scores.
+TokenId likeliest(std::span<const float> scores) {
+  const float best = largest(scores);
+  if (best == kNever) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "no token may follow: logit_bias, allowed_tokens and min_tokens together "
+                      "rule out the whole vocabulary");
+  }
+  return static_cast<TokenId>(std::ranges::find(scores, best) - scores.begin());
+}
 
 }  // namespace
 
@@ -47,7 +78,7 @@ std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log
 
 TokenSampler::TokenSampler(const GenerateParams& params, std::span<const TokenId> prompt,
                            std::size_t vocabulary)
-    : params_(params), scores_(vocabulary) {
+    : params_(params), weights_((vocabulary + kBlock - 1) / kBlock * kBlock, 0.0f) {
   if (params.repetition_penalty != 1.0f) {
     seen_.resize(vocabulary);
     for (const TokenId token : prompt) accept(token);
@@ -60,119 +91,153 @@ void TokenSampler::accept(TokenId token) {
 
 TokenId TokenSampler::choose(std::span<const float> logits, std::uint32_t position,
                              const Limits& limits) {
-  adjust(logits, limits);
-  const TokenId best = likeliest();
+  const std::span<const float> scores = adjust(logits, limits);
+  const TokenId best = likeliest(scores);
   if (params_.temperature == 0.0f) return best;
-  collect(scores_[static_cast<std::size_t>(best)]);
-  keep_top_k();
-  keep_top_p();
-  keep_min_p();
-  return draw(position);
+  weigh(scores, scores[static_cast<std::size_t>(best)]);
+  if (mass_ == 0) return best;  // it is infinite, or the temperature all but zero
+  if (!truncates()) return draw(position);
+  collect_likeliest();
+  truncate();
+  return draw_candidate(position);
 }
 
-void TokenSampler::adjust(std::span<const float> logits, const Limits& limits) {
-  INCIPIT_CHECK(logits.size() == scores_.size());
-  std::ranges::copy(logits, scores_.begin());
+/// The logits as the parameters and limits have them.
+std::span<const float> TokenSampler::adjust(std::span<const float> logits, const Limits& limits) {
+  const bool changes = !seen_.empty() || !params_.logit_bias.empty() || !limits.banned.empty() ||
+                       !limits.allowed.empty();
+  if (!changes) return logits;
+  adjusted_.assign(logits.begin(), logits.end());
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (!seen_[i]) continue;
-    scores_[i] = scores_[i] > 0.0f ? scores_[i] / params_.repetition_penalty
-                                   : scores_[i] * params_.repetition_penalty;
+    adjusted_[i] = adjusted_[i] > 0.0f ? adjusted_[i] / params_.repetition_penalty
+                                       : adjusted_[i] * params_.repetition_penalty;
   }
   for (const auto& [token, bias] : params_.logit_bias) {
-    scores_[static_cast<std::size_t>(token)] += bias;
+    adjusted_[static_cast<std::size_t>(token)] += bias;
   }
-  for (const TokenId token : limits.banned) scores_[static_cast<std::size_t>(token)] = kNever;
-  if (limits.allowed.empty()) return;
+  for (const TokenId token : limits.banned) adjusted_[static_cast<std::size_t>(token)] = kNever;
+  if (limits.allowed.empty()) return adjusted_;
   std::vector<float> kept(limits.allowed.size());
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const auto token = static_cast<std::size_t>(limits.allowed[i]);
-    if (token >= scores_.size()) {
+    if (token >= adjusted_.size()) {
       base::throw_error(ErrorCode::kInvalidArgument, "allowed_tokens returned the id " +
                                                          std::to_string(limits.allowed[i]) +
                                                          ", which the vocabulary does not have");
     }
-    kept[i] = scores_[token];
+    kept[i] = adjusted_[token];
   }
-  std::ranges::fill(scores_, kNever);
+  std::ranges::fill(adjusted_, kNever);
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    scores_[static_cast<std::size_t>(limits.allowed[i])] = kept[i];
+    adjusted_[static_cast<std::size_t>(limits.allowed[i])] = kept[i];
+  }
+  return adjusted_;
+}
+
+void TokenSampler::weigh(std::span<const float> scores, float best) {
+  INCIPIT_CHECK(scores.size() <= weights_.size());
+  const float inverse = 1.0f / params_.temperature;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    weights_[i] = relative_weight((scores[i] - best) * inverse);
+  }
+  block_masses_.clear();
+  mass_ = 0;
+  for (std::size_t first = 0; first < weights_.size(); first += kBlock) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = first; i < first + kBlock; ++i) sum += mass_of(weights_[i]);
+    block_masses_.push_back(sum);
+    mass_ += sum;
   }
 }
 
-TokenId TokenSampler::likeliest() const {
-  float best = kNever;
-  TokenId id = -1;
-  for (std::size_t i = 0; i < scores_.size(); ++i) {
-    if (scores_[i] > best) {
-      best = scores_[i];
-      id = static_cast<TokenId>(i);
+bool TokenSampler::truncates() const {
+  return params_.top_k > 0 || params_.top_p < 1.0f || params_.min_p > 0.0f;
+}
+
+void TokenSampler::collect(float least) {
+  candidates_.clear();
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i] >= least && mass_of(weights_[i]) > 0) {
+      candidates_.push_back({weights_[i], static_cast<TokenId>(i)});
     }
   }
-  if (id < 0) {
-    base::throw_error(ErrorCode::kInvalidArgument,
-                      "no token may follow: logit_bias, allowed_tokens and min_tokens together "
-                      "rule out the whole vocabulary");
+}
+
+/// The likeliest tokens, as many as top_k, top_p and min_p can keep. These keep few of many, so the
+/// tail of the vocabulary is looked at only where it is needed.
+void TokenSampler::collect_likeliest() {
+  // top_p is a share of what top_k leaves, which min_p does not thin out.
+  const float floor = params_.top_k > 0 && params_.top_p < 1.0f ? 0.0f : params_.min_p;
+  for (const float least : {0x1p-12f, 0x1p-24f}) {
+    collect(std::max(least, floor));
+    if (least <= floor || holds_enough()) return;
   }
-  return id;
+  collect(0.0f);
 }
 
-void TokenSampler::collect(float best) {
-  candidates_.clear();
-  const double temperature = static_cast<double>(params_.temperature);
-  for (std::size_t i = 0; i < scores_.size(); ++i) {
-    const double x = (static_cast<double>(scores_[i]) - static_cast<double>(best)) / temperature;
-    if (!(x > -28.5)) continue;  // its mass would round to nothing
-    const auto mass = static_cast<std::uint64_t>(exact_exp(x) * kUnitMass + 0.5);
-    if (mass > 0) candidates_.push_back({scores_[i], static_cast<TokenId>(i), mass});
-  }
-}
-
-void TokenSampler::keep_top_k() {
-  const auto k = static_cast<std::size_t>(params_.top_k);
-  if (k == 0 || k >= candidates_.size()) return;
-  std::ranges::nth_element(candidates_, candidates_.begin() + static_cast<std::ptrdiff_t>(k),
-                           kLikelier);
-  candidates_.resize(k);
-}
-
-void TokenSampler::keep_top_p() {
-  if (params_.top_p >= 1.0f) return;
-  std::ranges::sort(candidates_, kLikelier);
-  std::uint64_t total = 0;
-  for (const Candidate& candidate : candidates_) total += candidate.mass;
-  const double wanted = static_cast<double>(params_.top_p) * static_cast<double>(total);
+bool TokenSampler::holds_enough() const {
+  if (params_.top_k > 0) return candidates_.size() >= static_cast<std::size_t>(params_.top_k);
+  if (params_.top_p >= 1.0f) return false;
   std::uint64_t sum = 0;
-  std::size_t kept = 0;
-  while (kept < candidates_.size() && (kept == 0 || static_cast<double>(sum) < wanted)) {
-    sum += candidates_[kept++].mass;
+  for (const Candidate& candidate : candidates_) sum += mass_of(candidate.weight);
+  return static_cast<double>(sum) >=
+         static_cast<double>(params_.top_p) * static_cast<double>(mass_);
+}
+
+void TokenSampler::truncate() {
+  const auto k = static_cast<std::size_t>(params_.top_k);
+  std::uint64_t total = mass_;
+  if (k > 0 && k < candidates_.size()) {
+    std::ranges::nth_element(candidates_, candidates_.begin() + static_cast<std::ptrdiff_t>(k),
+                             kLikelier);
+    candidates_.resize(k);
   }
-  candidates_.resize(kept);
-}
-
-void TokenSampler::keep_min_p() {
-  if (params_.min_p <= 0.0f) return;
-  const double least = static_cast<double>(params_.min_p) * kUnitMass;
-  std::erase_if(candidates_,
-                [&](const Candidate& c) { return static_cast<double>(c.mass) < least; });
-}
-
-TokenId TokenSampler::draw(std::uint32_t position) {
+  if (k > 0) {
+    total = 0;
+    for (const Candidate& candidate : candidates_) total += mass_of(candidate.weight);
+  }
+  if (params_.top_p < 1.0f) {
+    std::ranges::sort(candidates_, kLikelier);
+    const double wanted = static_cast<double>(params_.top_p) * static_cast<double>(total);
+    std::uint64_t sum = 0;
+    std::size_t kept = 0;
+    while (kept < candidates_.size() && (kept == 0 || static_cast<double>(sum) < wanted)) {
+      sum += mass_of(candidates_[kept++].weight);
+    }
+    candidates_.resize(kept);
+  }
+  std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < params_.min_p; });
   std::ranges::sort(candidates_, {}, &Candidate::id);
-  std::uint64_t total = 0;
-  for (const Candidate& candidate : candidates_) total += candidate.mass;
+}
+
+/// Uniform over [0, total) to within 2^-7 of a unit of mass.
+std::uint64_t TokenSampler::point_below(std::uint64_t total, std::uint32_t position) const {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
   const auto random = base::philox4x32({position, 0, low(params_.sample), high(params_.sample)},
                                        {low(params_.seed), high(params_.seed)});
   const std::uint64_t bits = (std::uint64_t{random[1]} << 32) | random[0];
-  // floor(bits * total / 2^64): uniform over [0, total) to within 2^-7 of a unit of mass.
   __extension__ using Wide = unsigned __int128;
-  auto point = static_cast<std::uint64_t>((Wide{bits} * total) >> 64);
-  for (const Candidate& candidate : candidates_) {
-    if (point < candidate.mass) return candidate.id;
-    point -= candidate.mass;
-  }
-  return candidates_.back().id;
+  return static_cast<std::uint64_t>((Wide{bits} * total) >> 64);
+}
+
+TokenId TokenSampler::draw(std::uint32_t position) {
+  std::uint64_t point = point_below(mass_, position);
+  std::size_t block = 0;
+  while (point >= block_masses_[block]) point -= block_masses_[block++];
+  std::size_t id = block * kBlock;
+  for (std::uint64_t mass; point >= (mass = mass_of(weights_[id])); ++id) point -= mass;
+  return static_cast<TokenId>(id);
+}
+
+TokenId TokenSampler::draw_candidate(std::uint32_t position) const {
+  std::uint64_t total = 0;
+  for (const Candidate& candidate : candidates_) total += mass_of(candidate.weight);
+  std::uint64_t point = point_below(total, position);
+  std::size_t i = 0;
+  for (std::uint64_t mass; point >= (mass = mass_of(candidates_[i].weight)); ++i) point -= mass;
+  return candidates_[i].id;
 }
 
 }  // namespace incipit::engine

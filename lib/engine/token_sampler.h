@@ -41,22 +41,29 @@ class TokenSampler {
 
  private:
   struct Candidate {
-    float score;
+    float weight;
     TokenId id;
-    std::uint64_t mass;  // of its probability, relative to the likeliest's 2^40
   };
-  void adjust(std::span<const float> logits, const Limits& limits);
-  TokenId likeliest() const;
-  void collect(float best);
-  void keep_top_k();
-  void keep_top_p();
-  void keep_min_p();
+  std::span<const float> adjust(std::span<const float> logits, const Limits& limits);
+  void weigh(std::span<const float> scores, float best);
+  bool truncates() const;
+  void collect(float least);
+  void collect_likeliest();
+  bool holds_enough() const;
+  void truncate();
   TokenId draw(std::uint32_t position);
+  TokenId draw_candidate(std::uint32_t position) const;
+  std::uint64_t point_below(std::uint64_t total, std::uint32_t position) const;
 
   const GenerateParams& params_;
-  std::vector<bool> seen_;     // [vocabulary]; empty without a repetition penalty
-  std::vector<float> scores_;  // [vocabulary] logits as adjusted
-  std::vector<Candidate> candidates_;
+  std::vector<bool> seen_;       // [vocabulary]; empty without a repetition penalty
+  std::vector<float> adjusted_;  // [vocabulary] logits, where there is something to adjust
+  // Of all tokens, relative to the likeliest: weights [vocabulary, padded to whole blocks], and the
+  // masses of blocks of tokens and of all.
+  std::vector<float> weights_;
+  std::vector<std::uint64_t> block_masses_;
+  std::uint64_t mass_ = 0;
+  std::vector<Candidate> candidates_;  // what top_k, top_p and min_p leave, by id
 };
 
 }  // namespace incipit::engine

@@ -123,7 +123,6 @@ void Transformer::output_logits(const ForwardBatch& batch, ConstMatrix x, const 
     logits_memory_ = device_.allocate((states + kLogitsSlice * vocabulary) * sizeof(float));
   }
   float* const memory = logits_memory_.as<float>().data();
-  std::vector<float> host;
   for (std::size_t first = 0; first < batch.logit_rows.size(); first += kLogitsSlice) {
     const std::size_t rows = std::min(kLogitsSlice, batch.logit_rows.size() - first);
     const Matrix state = {memory, rows, width, width};
@@ -132,10 +131,10 @@ void Transformer::output_logits(const ForwardBatch& batch, ConstMatrix x, const 
     device_.rms_norm(state, vector_of(weights_.final_norm), config_.norm_epsilon, state);
     const std::array product = {Product{&output, {}, logits}};
     device_.matmul(state, product);
-    host.resize(rows * vocabulary);
+    if (host_logits_.size() < rows * vocabulary) host_logits_.resize(rows * vocabulary);
     device_.download(reinterpret_cast<const std::byte*>(logits.data),
-                     std::as_writable_bytes(std::span(host)));
-    sink(first, {host.data(), rows, vocabulary, vocabulary});
+                     std::as_writable_bytes(std::span(host_logits_).first(rows * vocabulary)));
+    sink(first, {host_logits_.data(), rows, vocabulary, vocabulary});
   }
 }
 

@@ -66,6 +66,7 @@ class Transformer {
   std::vector<std::uint32_t> positions_;
   std::vector<device::KvSlot> slots_;
   std::vector<float> host_angles_;
+  std::vector<float> host_logits_;  // of one slice; grows
   device::AttentionPlan plan_;
 };
 

@@ -8,6 +8,7 @@
 
 using incipit::engine::exact_exp;
 using incipit::engine::exact_log;
+using incipit::engine::relative_weight;
 
 TEST_CASE("exact_exp agrees with exp") {
   std::mt19937_64 random(1);
@@ -22,6 +23,23 @@ TEST_CASE("exact_exp agrees with exp") {
   CHECK(exact_exp(-701.0) == 0.0);
   CHECK(exact_exp(-HUGE_VAL) == 0.0);
   CHECK(exact_exp(std::nan("")) == 0.0);
+}
+
+TEST_CASE("relative_weight agrees with exp as far as floats can") {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<float> any(-28.5f, 0.0f), near(-1.0f, 0.0f);
+  double worst = 0.0;
+  for (int i = 0; i < 200000; ++i) {
+    const float x = i % 2 == 0 ? any(random) : near(random);
+    const double expected = std::exp(static_cast<double>(x));
+    worst = std::max(worst, std::abs(static_cast<double>(relative_weight(x)) / expected - 1.0));
+  }
+  CHECK(worst < 4e-7);
+  CHECK(relative_weight(0.0f) == 1.0f);
+  CHECK(relative_weight(-28.5f) == 0.0f);
+  CHECK(relative_weight(-28.4f) > 0.0f);
+  CHECK(relative_weight(-HUGE_VALF) == 0.0f);
+  CHECK(relative_weight(std::nanf("")) == 0.0f);
 }
 
 TEST_CASE("exact_log agrees with log") {

@@ -99,6 +99,58 @@ TEST_CASE("top_k, top_p and min_p keep what they say") {
   CHECK(histogram(params, 500).size() == 2);
 }
 
+TEST_CASE("a large vocabulary is drawn from to its last token") {
+  // Every other token of 1001 is impossible; the others have one of two probabilities.
+  std::vector<float> logits(1001, -std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < logits.size(); i += 2) logits[i] = i >= 998 ? 5.0f : 0.0f;
+  const GenerateParams params = at_temperature(1.0f);
+  TokenSampler sampler(params, {}, logits.size());
+  std::map<TokenId, int> counts;
+  const int draws = 20000;
+  for (int i = 0; i < draws; ++i) ++counts[sampler.choose(logits, static_cast<unsigned>(i), {})];
+  int likely = 0;
+  for (const auto& [id, count] : counts) {
+    CHECK(id % 2 == 0);
+    if (id >= 998) likely += count;
+  }
+  // 2 e^5 of 2 e^5 + 499: .373, with a standard deviation of .0034.
+  CHECK(likely / static_cast<double>(draws) == Approx(0.373).margin(0.017));
+  CHECK(counts.contains(998));
+  CHECK(counts.contains(1000));
+  CHECK(counts.size() > 490);
+}
+
+TEST_CASE("top_k and top_p look as far into the tail as they must") {
+  // Equal tokens, of which nine tenths are kept: the lower ids.
+  std::vector<float> logits(3001, 1.0f);
+  GenerateParams params = at_temperature(1.0f);
+  params.top_p = 0.9f;
+  TokenSampler sampler(params, {}, logits.size());
+  std::map<TokenId, int> counts;
+  for (int i = 0; i < 20000; ++i) ++counts[sampler.choose(logits, static_cast<unsigned>(i), {})];
+  CHECK(counts.rbegin()->first >= 2690);
+  CHECK(counts.rbegin()->first <= 2701);
+  // One likely token and 3000 that are 2^-20 as likely, half of which top_p needs.
+  std::fill(logits.begin(), logits.end(), -13.862944f);
+  logits[1500] = 0.0f;
+  params.top_p = static_cast<float>((1.0 + 1500.0 / 1048576.0) / (1.0 + 3000.0 / 1048576.0));
+  TokenSampler tail(params, {}, logits.size());
+  counts.clear();
+  for (int i = 0; i < 200000; ++i) ++counts[tail.choose(logits, static_cast<unsigned>(i), {})];
+  CHECK(counts.size() > 100);
+  CHECK(counts.rbegin()->first <= 1600);
+}
+
+TEST_CASE("an infinite bias and a temperature of all but zero leave the likeliest token") {
+  GenerateParams params = at_temperature(1.0f);
+  params.logit_bias = {{2, std::numeric_limits<float>::infinity()}};
+  TokenSampler biased(params, {}, kLogits.size());
+  CHECK(biased.choose(kLogits, 0, {}) == 2);
+  params = at_temperature(std::numeric_limits<float>::denorm_min());
+  TokenSampler cold(params, {}, kLogits.size());
+  CHECK(cold.choose(kLogits, 0, {}) == 1);
+}
+
 TEST_CASE("a choice depends on seed, sample and position only") {
   GenerateParams params = at_temperature(1.5f);
   const auto sequence = [&](std::uint32_t first) {
