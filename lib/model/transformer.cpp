@@ -52,11 +52,15 @@ void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& ba
   plan_ = device::plan_attention(batch.sequences, device_.info().plan);
 
   device_.embed(*weights_.embedding, batch.ids, s.x);
-  for (std::size_t layer = 0; layer < config_.layers; ++layer) {
-    attention_branch(pool, layer, s);
-    ffn_branch(weights_.layers[layer], s);
+  for (std::size_t layer = 0; layer + 1 < config_.layers; ++layer) whole_layer(pool, layer, s);
+  keep_tails(batch);
+  if (tail_rows_.size() == batch.ids.size()) {
+    whole_layer(pool, config_.layers - 1, s);
+    output_logits(batch.logit_rows, s.x, sink);
+  } else {
+    const Scratch tail = last_layer(pool, s);
+    output_logits(tail_logit_rows_, tail.x, sink);
   }
-  if (!batch.logit_rows.empty()) output_logits(batch, s.x, sink);
 }
 
 void Transformer::place_rows(const ForwardBatch& batch) {
@@ -75,31 +79,97 @@ void Transformer::place_rows(const ForwardBatch& batch) {
   INCIPIT_CHECK(positions_.size() == batch.ids.size());
 }
 
-void Transformer::attention_branch(const device::KvPoolView& pool, std::size_t layer,
-                                   const Scratch& s) {
+void Transformer::keep_tails(const ForwardBatch& batch) {
+  INCIPIT_CHECK(std::ranges::is_sorted(batch.logit_rows));
+  tail_rows_.clear();
+  tail_sequences_.clear();
+  tail_logit_rows_.clear();
+  auto wanted = batch.logit_rows.begin();
+  std::uint32_t row = 0;
+  for (const device::SequenceRows& sequence : batch.sequences) {
+    const std::uint32_t end = row + sequence.rows;
+    if (wanted != batch.logit_rows.end() && *wanted < end) {
+      const std::uint32_t first = *wanted, skipped = first - row;
+      tail_sequences_.push_back(
+          {sequence.blocks, sequence.first_position + skipped, sequence.rows - skipped});
+      for (; wanted != batch.logit_rows.end() && *wanted < end; ++wanted) {
+        tail_logit_rows_.push_back(static_cast<std::uint32_t>(tail_rows_.size()) + *wanted - first);
+      }
+      for (std::uint32_t kept = first; kept < end; ++kept) tail_rows_.push_back(kept);
+    }
+    row = end;
+  }
+  INCIPIT_CHECK(wanted == batch.logit_rows.end());
+}
+
+void Transformer::whole_layer(const device::KvPoolView& pool, std::size_t layer, const Scratch& s) {
   const LayerWeights& w = weights_.layers[layer];
   device_.rms_norm(s.x, vector_of(w.attention_norm), config_.norm_epsilon, s.h);
   const std::array inputs = {Product{w.q.get(), vector_of(w.q_bias), s.q},
                              Product{w.k.get(), vector_of(w.k_bias), s.k},
                              Product{w.v.get(), vector_of(w.v_bias), s.v}};
   device_.matmul(s.h, inputs);
+  turn_queries(w, s);
+  write_keys(pool, layer, s);
+  attend(pool, layer, plan_, s);
+  ffn_branch(w, s);
+}
+
+/// All rows leave their K and V; only the tails go on.
+Transformer::Scratch Transformer::last_layer(const device::KvPoolView& pool, const Scratch& s) {
+  const std::size_t layer = config_.layers - 1;
+  const LayerWeights& w = weights_.layers[layer];
+  device_.rms_norm(s.x, vector_of(w.attention_norm), config_.norm_epsilon, s.h);
+  const std::array keys = {Product{w.k.get(), vector_of(w.k_bias), s.k},
+                           Product{w.v.get(), vector_of(w.v_bias), s.v}};
+  device_.matmul(s.h, keys);
+  write_keys(pool, layer, s);
+
+  Scratch tail = s;
+  tail.x = s.tail_x;
+  tail.angles = s.tail_angles;
+  for (Matrix* const view :
+       {&tail.x, &tail.angles, &tail.h, &tail.q, &tail.attended, &tail.gate, &tail.up}) {
+    view->rows = tail_rows_.size();
+  }
+  if (tail_rows_.empty()) return tail;
+  device_.gather_rows(s.x, tail_rows_, tail.x);
+  device_.gather_rows(s.angles, tail_rows_, tail.angles);
+  device_.rms_norm(tail.x, vector_of(w.attention_norm), config_.norm_epsilon, tail.h);
+  const std::array queries = {Product{w.q.get(), vector_of(w.q_bias), tail.q}};
+  device_.matmul(tail.h, queries);
+  turn_queries(w, tail);
+  tail_plan_ = device::plan_attention(tail_sequences_, device_.info().plan);
+  attend(pool, layer, tail_plan_, tail);
+  ffn_branch(w, tail);
+  return tail;
+}
+
+void Transformer::turn_queries(const LayerWeights& w, const Scratch& s) {
   if (config_.qk_norm) {
     const Matrix q = per_head(s.q, config_.head_dim);
-    const Matrix k = per_head(s.k, config_.head_dim);
     device_.rms_norm(q, vector_of(w.q_norm), config_.norm_epsilon, q);
-    device_.rms_norm(k, vector_of(w.k_norm), config_.norm_epsilon, k);
   }
   device_.rope(s.q, config_.head_dim, s.angles, config_.rope_pairs);
+}
+
+void Transformer::write_keys(const device::KvPoolView& pool, std::size_t layer, const Scratch& s) {
+  if (config_.qk_norm) {
+    const Matrix k = per_head(s.k, config_.head_dim);
+    device_.rms_norm(k, vector_of(weights_.layers[layer].k_norm), config_.norm_epsilon, k);
+  }
   device_.rope(s.k, config_.head_dim, s.angles, config_.rope_pairs);
   device_.append_kv(pool, layer, s.k, s.v, slots_);
+}
 
+void Transformer::attend(const device::KvPoolView& pool, std::size_t layer,
+                         const device::AttentionPlan& plan, const Scratch& s) {
   device::AttentionParams params;
   params.layer = layer;
   params.heads = config_.heads;
   params.scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  device_.attention(pool, params, plan_, s.q, s.attended);
-
-  const std::array output = {Product{w.output.get(), {}, s.h}};
+  device_.attention(pool, params, plan, s.q, s.attended);
+  const std::array output = {Product{weights_.layers[layer].output.get(), {}, s.h}};
   device_.matmul(s.attended, output);
   device_.add(s.x, s.h);
 }
@@ -114,7 +184,9 @@ void Transformer::ffn_branch(const LayerWeights& w, const Scratch& s) {
   device_.add(s.x, s.h);
 }
 
-void Transformer::output_logits(const ForwardBatch& batch, ConstMatrix x, const LogitsSink& sink) {
+void Transformer::output_logits(std::span<const std::uint32_t> wanted, ConstMatrix x,
+                                const LogitsSink& sink) {
+  if (wanted.empty()) return;
   const device::Weight& output = weights_.output ? *weights_.output : *weights_.embedding;
   const std::size_t width = config_.width;
   const std::size_t vocabulary = output.rows();
@@ -123,11 +195,11 @@ void Transformer::output_logits(const ForwardBatch& batch, ConstMatrix x, const 
     logits_memory_ = device_.allocate((states + kLogitsSlice * vocabulary) * sizeof(float));
   }
   float* const memory = logits_memory_.as<float>().data();
-  for (std::size_t first = 0; first < batch.logit_rows.size(); first += kLogitsSlice) {
-    const std::size_t rows = std::min(kLogitsSlice, batch.logit_rows.size() - first);
+  for (std::size_t first = 0; first < wanted.size(); first += kLogitsSlice) {
+    const std::size_t rows = std::min(kLogitsSlice, wanted.size() - first);
     const Matrix state = {memory, rows, width, width};
     const Matrix logits = {memory + states, rows, vocabulary, vocabulary};
-    device_.gather_rows(x, batch.logit_rows.subspan(first, rows), state);
+    device_.gather_rows(x, wanted.subspan(first, rows), state);
     device_.rms_norm(state, vector_of(weights_.final_norm), config_.norm_epsilon, state);
     const std::array product = {Product{&output, {}, logits}};
     device_.matmul(state, product);
@@ -142,7 +214,7 @@ Transformer::Scratch Transformer::scratch(std::size_t rows) {
   Scratch s;
   const std::size_t heads = config_.heads * config_.head_dim;
   const std::size_t kv_heads = config_.kv_heads * config_.head_dim;
-  const std::array<std::pair<Matrix*, std::size_t>, 9> shapes = {{
+  const std::array<std::pair<Matrix*, std::size_t>, 11> shapes = {{
       {&s.x, config_.width},
       {&s.h, config_.width},
       {&s.q, heads},
@@ -152,6 +224,8 @@ Transformer::Scratch Transformer::scratch(std::size_t rows) {
       {&s.gate, config_.ffn_width},
       {&s.up, config_.ffn_width},
       {&s.angles, 2 * config_.rope_frequencies.size()},
+      {&s.tail_x, config_.width},
+      {&s.tail_angles, 2 * config_.rope_frequencies.size()},
   }};
   if (rows > capacity_) {
     std::size_t floats = 0;

@@ -18,7 +18,7 @@ namespace incipit::model {
 struct ForwardBatch {
   std::span<const TokenId> ids = {};                     // [rows], sequence after sequence
   std::span<const device::SequenceRows> sequences = {};  // their rows add up to `rows`
-  std::span<const std::uint32_t> logit_rows = {};        // batch rows whose logits are wanted
+  std::span<const std::uint32_t> logit_rows = {};        // ascending batch rows of wanted logits
 };
 
 /// The forward pass of the LLaMA family, written once over the device seam. K and V are written to
@@ -48,12 +48,21 @@ class Transformer {
     tensor::Matrix attended;  // [rows, heads * head_dim]
     tensor::Matrix gate, up;  // [rows, ffn_width]
     tensor::Matrix angles;    // [rows, 2 * rope half]
+    // What of x and angles the last layer goes on with.
+    tensor::Matrix tail_x, tail_angles;
   };
   Scratch scratch(std::size_t rows);
   void place_rows(const ForwardBatch& batch);
-  void attention_branch(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
+  void keep_tails(const ForwardBatch& batch);
+  void whole_layer(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
+  Scratch last_layer(const device::KvPoolView& pool, const Scratch& s);
+  void turn_queries(const LayerWeights& layer, const Scratch& s);
+  void write_keys(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
+  void attend(const device::KvPoolView& pool, std::size_t layer, const device::AttentionPlan& plan,
+              const Scratch& s);
   void ffn_branch(const LayerWeights& layer, const Scratch& s);
-  void output_logits(const ForwardBatch& batch, tensor::ConstMatrix x, const LogitsSink& sink);
+  void output_logits(std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
+                     const LogitsSink& sink);
 
   device::Device& device_;
   const ModelConfig config_;
@@ -68,6 +77,11 @@ class Transformer {
   std::vector<float> host_angles_;
   std::vector<float> host_logits_;  // of one slice; grows
   device::AttentionPlan plan_;
+  // What the last layer goes on with: of each sequence the rows from its first logit row on.
+  std::vector<std::uint32_t> tail_rows_;              // batch rows
+  std::vector<device::SequenceRows> tail_sequences_;  // likewise
+  std::vector<std::uint32_t> tail_logit_rows_;        // indices into tail_rows_
+  device::AttentionPlan tail_plan_;
 };
 
 }  // namespace incipit::model
