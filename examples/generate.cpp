@@ -20,7 +20,8 @@ constexpr std::size_t kLikeliest = 5;  // that --logprobs reports per token
 const std::map<std::string, incipit::KvType> kKvTypes = {{"auto", incipit::KvType::kAuto},
                                                          {"f32", incipit::KvType::kF32},
                                                          {"f16", incipit::KvType::kF16},
-                                                         {"bf16", incipit::KvType::kBF16}};
+                                                         {"bf16", incipit::KvType::kBF16},
+                                                         {"int8", incipit::KvType::kInt8}};
 const std::map<std::string, incipit::CpuPath> kCpuPaths = {{"auto", incipit::CpuPath::kAuto},
                                                            {"scalar", incipit::CpuPath::kScalar},
                                                            {"avx2", incipit::CpuPath::kAvx2},
@@ -63,7 +64,7 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--no-cache", options.no_cache, "Compute each prompt from its first token on");
   app.add_flag("--reference", options.reference,
                "Float activations and F32 KV, as Hugging Face transformers computes");
-  app.add_option("--kv-type", options.kv_type, "auto, bf16, f16 or f32")
+  app.add_option("--kv-type", options.kv_type, "auto, bf16, f16, f32 or int8")
       ->check(CLI::IsMember(&kKvTypes));
   app.add_option("--cpu-path", options.cpu_path, "auto, scalar, avx2 or avx512")
       ->check(CLI::IsMember(&kCpuPaths));

@@ -34,7 +34,8 @@ enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
 /// docs/numerics.md.
 enum class Activations {
   /// Activations rounded to 8 bits per block of 32, or 15 bits where the block stands out of its
-  /// row: several times faster than floats. The default.
+  /// row; for BF16 weights, to BF16 where the CPU multiplies it: several times faster than floats.
+  /// The default.
   kMixed,
   /// The same with 15 bits in fewer blocks: fastest, and closer to floats than 8 bits throughout,
   /// which is what other engines do.
@@ -46,7 +47,7 @@ enum class Activations {
 struct EngineOptions {
   std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
   KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
-  Activations activations = Activations::kMixed;  ///< Has no effect on F32, F16, BF16 weights.
+  Activations activations = Activations::kMixed;  ///< See there; no effect on F32 and F16 weights.
   CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
   unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
   std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.

@@ -13,10 +13,8 @@ namespace {
 
 using device::AttentionItem;
 using device::AttentionPlan;
+using device::KvFormat;
 using device::KvLayout;
-
-// Tiles in a pass for which it pays to widen a segment once.
-constexpr std::uint32_t kWideTiles = 4;
 
 constexpr std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) noexcept {
   return (a + b - 1) / b;
@@ -113,8 +111,8 @@ class Unit {
       k_ = next_k_;
       v_ = next_v_;
       if (s + 1 < item_.segment_end) point_to(s + 1, next_k_, next_v_);
-      const AttentionKernel& kernel = widen_if_worth(s);
-      for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(kernel, tile, s);
+      const bool wide = widen_if_worth(s);
+      for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(tile, s, wide);
     }
     if (!folds()) return;
     for (std::uint32_t i = 0; i < rows_; ++i) finish_row(query_rows_[i], i);
@@ -141,22 +139,23 @@ class Unit {
     }
   }
 
-  /// The kernel for this segment's tiles.
-  const AttentionKernel& widen_if_worth(std::uint32_t segment) {
+  /// True: the segment was widened, and k_ and v_ point to the copies.
+  bool widen_if_worth(std::uint32_t segment) {
+    const Widening* const widening = call_.kernel.widening;
     const bool seen = (segment + 1) * kSegmentTokens > first_key_;
-    if (call_.kernel.widen == nullptr || tiles_ < kWideTiles || !seen) return call_.kernel;
-    const std::size_t block_values = device::kBlockTokens * call_.head_dim;
-    float* const k = worker_.wide.data()->values;
-    float* const v = k + kSegmentBlocks * block_values;
-    call_.kernel.widen(k_.data(), v_.data(), kSegmentBlocks, call_.head_dim, k, v);
+    if (widening == nullptr || tiles_ < widening->from_tiles || !seen) return false;
+    const std::size_t block_bytes = widening->block_bytes(call_.head_dim);
+    auto* const k = reinterpret_cast<std::byte*>(worker_.wide.data());
+    std::byte* const v = k + kSegmentBlocks * block_bytes;
+    widening->widen({&k_, &v_, &next_k_, &next_v_, call_.head_dim, k, v});
     for (std::uint32_t i = 0; i < kSegmentBlocks; ++i) {
-      k_[i] = reinterpret_cast<const std::byte*>(k + i * block_values);
-      v_[i] = reinterpret_cast<const std::byte*>(v + i * block_values);
+      k_[i] = k + i * block_bytes;
+      v_[i] = v + i * block_bytes;
     }
-    return *call_.kernel.wide;
+    return true;
   }
 
-  void run_tile(const AttentionKernel& kernel, std::uint32_t tile_index, std::uint32_t segment) {
+  void run_tile(std::uint32_t tile_index, std::uint32_t segment, bool wide) {
     const std::uint32_t begin = tile_begin(tile_index);
     AttentionTile tile;
     tile.rows = tile_begin(tile_index + 1) - begin;
@@ -166,12 +165,13 @@ class Unit {
     tile.k = &k_;
     tile.v = &v_;
     // The pass's first tile fetches for all.
-    const bool fetches = tile_index == 0 && &kernel == &call_.kernel;
+    const bool fetches = tile_index == 0 && !wide;
     tile.fetch_with_k = fetches ? &v_ : &k_;
     tile.fetch_with_v = fetches ? &next_k_ : &v_;
     const bool any = place_rows(tile, begin, segment);
     if (any) {
-      kernel.segment(tile, worker_.buffers, fresh());
+      const auto compute = wide ? call_.kernel.widening->segment : call_.kernel.segment;
+      compute(tile, worker_.buffers, fresh());
     } else {
       std::fill_n(worker_.segment_sum, tile.rows, 0.0f);
     }
@@ -294,7 +294,9 @@ void AttentionScratch::prepare(unsigned members, const AttentionKernel& kernel,
     grow(worker->acc, lines(kPassRows));
     grow(worker->max, kPassRows);
     grow(worker->sum, kPassRows);
-    if (kernel.widen != nullptr) grow(worker->wide, 2 * lines(kSegmentTokens));
+    if (const Widening* const widening = kernel.widening) {
+      grow(worker->wide, 2 * kSegmentBlocks * widening->block_bytes(head_dim_) / sizeof(Line));
+    }
   }
   grow(partial_max_, plan.states * heads_);
   grow(partial_sum_, plan.states * heads_);
@@ -315,8 +317,9 @@ const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
                                         const device::KvShape& shape) noexcept {
 #if INCIPIT_CPU_X86
   const bool fits = shape.head_dim % 16 == 0 && shape.head_dim <= 256;
-  if (fits && allowed.avx512_bf16 && shape.type == tensor::DType::kBF16) {
-    return avx512::bf16_attention_kernel();
+  const bool exact_in_bf16 = shape.type == KvFormat::kBF16 || shape.type == KvFormat::kInt8;
+  if (fits && allowed.avx512_bf16 && exact_in_bf16) {
+    return avx512::bf16_attention_kernel(shape.type);
   }
   if (fits && allowed.avx512) return avx512::attention_kernel(shape.type);
   if (fits && allowed.avx2) return avx2::attention_kernel(shape.type);
@@ -328,7 +331,7 @@ const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
 
 std::string attention_numerics(const base::CpuFeatures& allowed) {
   const bool lanes = allowed.avx2 || allowed.avx512;
-  return std::string("attention1.") + std::to_string(kSegmentTokens) + "." +
+  return std::string("attention2.") + std::to_string(kSegmentTokens) + "." +
          (allowed.avx512_bf16 ? "bf16dot"
           : lanes             ? "lanes16"
                               : "scalar");

@@ -50,7 +50,7 @@ class AttentionScratch {
     std::vector<Line> queries;      // [kPassRows, head_dim], packed tile by tile
     std::vector<float> max, sum;    // [kPassRows] states folded so far
     std::vector<Line> acc;          // [kPassRows, head_dim]
-    std::vector<Line> wide;         // [2, kSegmentTokens, head_dim] K and V of a segment in F32
+    std::vector<Line> wide;         // K and V of a segment as its Widening has them
   };
   static constexpr std::uint32_t kPassRows = 256;
 

@@ -51,15 +51,28 @@ inline void split_f16(const std::uint16_t* p, F16x& even, F16x& odd) {
          _mm256_cvtph_ps(_mm256_extracti128_si256(hi, 1))};
 }
 
+/// The eight pairs of 16 values.
+inline void split_pairs(__m128i values, __m256& even, __m256& odd) {
+  const __m256i pairs = _mm256_cvtepi8_epi16(values);
+  even = _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16));
+  odd = _mm256_cvtepi32_ps(_mm256_srai_epi32(pairs, 16));
+}
+inline void split_int8(const std::int8_t* p, F16x& even, F16x& odd) {
+  split_pairs(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), even.lo, odd.lo);
+  split_pairs(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16)), even.hi, odd.hi);
+}
+
 #include "cpu/attention_simd.inl.h"
 
 }  // namespace
 INCIPIT_TARGET_END
 
-const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept {
-  return kv_type == tensor::DType::kF32   ? kF32Kernel
-         : kv_type == tensor::DType::kF16 ? kF16Kernel
-                                          : kBf16Kernel;
+const AttentionKernel& attention_kernel(device::KvFormat format) noexcept {
+  using device::KvFormat;
+  return format == KvFormat::kF32    ? kF32Kernel
+         : format == KvFormat::kF16  ? kF16Kernel
+         : format == KvFormat::kBF16 ? kBf16Kernel
+                                     : kInt8Kernel;
 }
 
 }  // namespace incipit::cpu::avx2

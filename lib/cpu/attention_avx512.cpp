@@ -35,15 +35,24 @@ inline void split_f16(const std::uint16_t* p, F16x& even, F16x& odd) {
   odd = {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(values, 16)))};
 }
 
+inline void split_int8(const std::int8_t* p, F16x& even, F16x& odd) {
+  const __m512i pairs =
+      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  even = {_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pairs, 16), 16))};
+  odd = {_mm512_cvtepi32_ps(_mm512_srai_epi32(pairs, 16))};
+}
+
 #include "cpu/attention_simd.inl.h"
 
 }  // namespace
 INCIPIT_TARGET_END
 
-const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept {
-  return kv_type == tensor::DType::kF32   ? kF32Kernel
-         : kv_type == tensor::DType::kF16 ? kF16Kernel
-                                          : kBf16Kernel;
+const AttentionKernel& attention_kernel(device::KvFormat format) noexcept {
+  using device::KvFormat;
+  return format == KvFormat::kF32    ? kF32Kernel
+         : format == KvFormat::kF16  ? kF16Kernel
+         : format == KvFormat::kBF16 ? kBf16Kernel
+                                     : kInt8Kernel;
 }
 
 }  // namespace incipit::cpu::avx512

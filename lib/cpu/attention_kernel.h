@@ -18,6 +18,9 @@
 //   sum     = p_j added in a fixed tree
 //   acc     = p_j v_j added in ascending j, one chain per dimension
 //
+// With int8 KV, k_j and v_j are the integers; k_j's scale multiplies the finished dot product, and
+// v_j's the weight p_j in acc (not in sum).
+//
 // and that of merging a segment's state into those before it is `fold`. Keys that the row does not
 // see have no part in it: their K, V and scores may be anything, NaN included.
 
@@ -100,6 +103,32 @@ struct alignas(64) TileBuffers {
   std::uint16_t weights[kMaxTileRows][kSegmentTokens];
 };
 
+/// A segment's K and V to be copied for `segment` of a Widening.
+struct WideCopy {
+  const SegmentPointers* k = nullptr;
+  const SegmentPointers* v = nullptr;
+  // What to ask of memory meanwhile.
+  const SegmentPointers* next_k = nullptr;
+  const SegmentPointers* next_v = nullptr;
+  std::size_t head_dim = 0;
+  // [kSegmentBlocks] blocks each, with room for 16 scales behind the values of each block.
+  std::byte* k_out = nullptr;
+  std::byte* v_out = nullptr;
+};
+
+/// A way to compute the same bits sooner where many tiles meet the same keys: those are widened
+/// once.
+struct Widening {
+  std::uint32_t from_tiles;  // tiles in a pass from which on it pays
+  std::size_t value_bytes;   // of the copies
+  void (*widen)(const WideCopy& copy);
+  void (*segment)(const AttentionTile& tile, TileBuffers& buffers, const AttentionStates& out);
+
+  std::size_t block_bytes(std::size_t head_dim) const noexcept {
+    return device::kBlockTokens * (head_dim * value_bytes + sizeof(float));
+  }
+};
+
 struct AttentionKernel {
   std::uint32_t tile_rows;  // at most, <= kMaxTileRows
 
@@ -114,24 +143,20 @@ struct AttentionKernel {
   /// The attention of one row: acc / sum.
   void (*finish)(const float* acc, float sum, std::size_t head_dim, float* out);
 
-  /// Null, or: copies K and V of some blocks, [blocks, 16 * head_dim] each, for the kernel `wide`,
-  /// whose `segment` gives the same bits sooner where many tiles meet the same keys.
-  void (*widen)(const std::byte* const* k, const std::byte* const* v, std::uint32_t blocks,
-                std::size_t head_dim, float* k_out, float* v_out);
-  const AttentionKernel* wide;
+  const Widening* widening;  // or null
 };
 
 /// The specification, for every KV type and head_dim.
-const AttentionKernel& scalar_attention_kernel(tensor::DType kv_type) noexcept;
+const AttentionKernel& scalar_attention_kernel(device::KvFormat format) noexcept;
 
 // For head_dim in multiples of 16 up to 256. They exist on x86-64 only.
 namespace avx2 {
-const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept;
+const AttentionKernel& attention_kernel(device::KvFormat format) noexcept;
 }
 namespace avx512 {
-const AttentionKernel& attention_kernel(tensor::DType kv_type) noexcept;  // same bits as avx2's
-/// BF16 KV by BF16 dot products: queries and weights are rounded to BF16.
-const AttentionKernel& bf16_attention_kernel() noexcept;
+const AttentionKernel& attention_kernel(device::KvFormat format) noexcept;  // same bits as avx2's
+/// BF16 or int8 KV by BF16 dot products: queries and weights are rounded to BF16.
+const AttentionKernel& bf16_attention_kernel(device::KvFormat format) noexcept;
 }  // namespace avx512
 
 }  // namespace incipit::cpu

@@ -5,7 +5,8 @@
 //   kTileRows                     query rows side by side
 //   kBlocksAtOnce<R>              blocks of keys side by side for R rows
 //   kVectorsAtOnce<R>             vectors of 16 output dimensions side by side for R rows
-//   split_f16, split_bf16         32 interleaved values -> the 16 even ones, the 16 odd ones
+//   split_f16, split_bf16,        32 interleaved values -> the 16 even ones, the 16 odd ones
+//   split_int8
 
 #include "cpu/attention_softmax.inl.h"
 
@@ -15,8 +16,10 @@ inline const T* elements(const std::byte* p) {
 }
 
 // How K and V of one head of a block are read, two dimensions or two positions at a time.
-struct KvF32 {
+template <bool kHasScales>
+struct KvFloat {
   static constexpr std::size_t kBytes = 4;
+  static constexpr bool kScaled = kHasScales;
   static void k_pair(const std::byte* block, std::size_t pair, F16x& even, F16x& odd) {
     const float* const p = elements<float>(block) + pair * 32;
     even = load(p);
@@ -30,17 +33,30 @@ struct KvF32 {
   }
 };
 
-template <void (*Split)(const std::uint16_t*, F16x&, F16x&)>
-struct Kv16 {
-  static constexpr std::size_t kBytes = 2;
+template <class T, void (*Split)(const T*, F16x&, F16x&)>
+struct KvPairs {
+  static constexpr std::size_t kBytes = sizeof(T);
+  static constexpr bool kScaled = sizeof(T) == 1;
   static void k_pair(const std::byte* block, std::size_t pair, F16x& even, F16x& odd) {
-    Split(elements<std::uint16_t>(block) + pair * 32, even, odd);
+    Split(elements<T>(block) + pair * 32, even, odd);
   }
   static void v_pair(const std::byte* block, std::size_t pair, std::size_t head_dim,
                      std::size_t dim, F16x& even, F16x& odd) {
-    Split(elements<std::uint16_t>(block) + 2 * (pair * head_dim + dim), even, odd);
+    Split(elements<T>(block) + 2 * (pair * head_dim + dim), even, odd);
   }
 };
+
+using KvF32 = KvFloat<false>;
+using KvScaledF32 = KvFloat<true>;
+using KvF16 = KvPairs<std::uint16_t, split_f16>;
+using KvBf16 = KvPairs<std::uint16_t, split_bf16>;
+using KvInt8 = KvPairs<std::int8_t, split_int8>;
+
+/// The 16 scales of a block.
+template <class Kv>
+inline F16x scales(const std::byte* block, std::size_t head_dim) {
+  return load(elements<float>(block + 16 * head_dim * Kv::kBytes));
+}
 
 /// Asks for the bytes that lie at `offset` as 32 values of K or V do.
 template <class Kv>
@@ -80,23 +96,31 @@ inline void dot_blocks(const float* q, const std::byte* const* k, const std::byt
     }
   }
   INCIPIT_UNROLL
-  for (std::size_t r = 0; r < R; ++r) {
+  for (std::size_t b = 0; b < B; ++b) {
+    F16x scale;
+    if constexpr (Kv::kScaled) scale = scales<Kv>(k[b], head_dim);
     INCIPIT_UNROLL
-    for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t r = 0; r < R; ++r) {
+      if constexpr (Kv::kScaled) sum[r][b] = mul(sum[r][b], scale);
       store(scores + r * kSegmentTokens + b * 16, sum[r][b]);
     }
   }
 }
 
-/// Turns one row's scores into weights, in place.
-inline float weigh_row(TileBuffers& buffers, std::uint32_t row, const Steps<16>& steps,
-                       float largest) {
+/// Turns one row's scores into what its values are multiplied by, in place.
+template <class Kv>
+inline float weigh_row(const AttentionTile& tile, TileBuffers& buffers, std::uint32_t row,
+                       const Steps<16>& steps, float largest) {
   float* const scores = buffers.scores[row];
   F16x sum = zero();
   for (std::uint32_t key = steps.first; key < steps.last; key += 16) {
-    const F16x p = power_of_two<6>(sub(load(scores + key), set1(largest)));
-    store(scores + key, p);
+    const F16x p = power_of_two(sub(load(scores + key), set1(largest)));
     sum = add(sum, p);
+    if constexpr (Kv::kScaled) {
+      store(scores + key, mul(p, scales<Kv>((*tile.v)[key / 16], tile.head_dim)));
+    } else {
+      store(scores + key, p);
+    }
   }
   return reduce_add(sum);
 }
@@ -173,7 +197,7 @@ inline void segment_of(const AttentionTile& tile, TileBuffers& buffers,
     dot_blocks<Kv, R, kBlocks>(q, tile.k->data() + block, tile.fetch_with_k->data() + block,
                                tile.head_dim, buffers.scores[0] + block * 16);
   }
-  weigh_rows<16, weigh_row>(tile, buffers, out);
+  weigh_rows<16, weigh_row<Kv>>(tile, buffers, out);
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
     float* const acc = out.acc + row * tile.head_dim;
     for (std::size_t i = 0; i < tile.head_dim; i += 16) store(acc + i, zero());
@@ -217,34 +241,47 @@ inline void pack_queries(const float* const* rows, std::uint32_t count, std::siz
   }
 }
 
-/// K and V of some blocks of 16-bit values in the order of F32 ones.
+/// K and V of a segment in the order of F32 ones.
 template <class Kv>
-inline void widen(const std::byte* const* k, const std::byte* const* v, std::uint32_t blocks,
-                  std::size_t head_dim, float* k_out, float* v_out) {
-  for (std::uint32_t block = 0; block < blocks; ++block) {
+inline void widen(const WideCopy& copy) {
+  const std::size_t head_dim = copy.head_dim, values = 16 * head_dim;
+  const std::size_t stride = values + 16;  // floats of a block, scales included
+  float* k_out = static_cast<float*>(static_cast<void*>(copy.k_out));
+  float* v_out = static_cast<float*>(static_cast<void*>(copy.v_out));
+  for (std::uint32_t block = 0; block < kSegmentBlocks; ++block, k_out += stride, v_out += stride) {
+    const std::byte* const k = (*copy.k)[block];
+    const std::byte* const v = (*copy.v)[block];
     F16x even, odd;
-    for (std::size_t pair = 0; pair < head_dim / 2; ++pair, k_out += 32) {
-      Kv::k_pair(k[block], pair, even, odd);
-      store(k_out, even);
-      store(k_out + 16, odd);
+    for (std::size_t pair = 0; pair < head_dim / 2; ++pair) {
+      Kv::k_pair(k, pair, even, odd);
+      fetch<Kv>((*copy.next_k)[block], pair * 32 * Kv::kBytes);
+      store(k_out + pair * 32, even);
+      store(k_out + pair * 32 + 16, odd);
     }
-    for (std::size_t pair = 0; pair < 8; ++pair, v_out += 2 * head_dim) {
-      for (std::size_t dim = 0; dim < head_dim; dim += 16) {
-        Kv::v_pair(v[block], pair, head_dim, dim, even, odd);
-        store(v_out + dim, even);
-        store(v_out + head_dim + dim, odd);
-      }
+    for (std::size_t i = 0; i < values; i += 32) {  // pair of positions, 16 dimensions
+      const std::size_t pair = i / (2 * head_dim), dim = i % (2 * head_dim) / 2;
+      Kv::v_pair(v, pair, head_dim, dim, even, odd);
+      fetch<Kv>((*copy.next_v)[block], i * Kv::kBytes);
+      store(v_out + 2 * pair * head_dim + dim, even);
+      store(v_out + (2 * pair + 1) * head_dim + dim, odd);
+    }
+    if constexpr (Kv::kScaled) {
+      fetch<Kv>((*copy.next_k)[block], values);
+      fetch<Kv>((*copy.next_v)[block], values);
+      store(k_out + values, scales<Kv>(k, head_dim));
+      store(v_out + values, scales<Kv>(v, head_dim));
     }
   }
 }
 
-using KvF16 = Kv16<split_f16>;
-using KvBf16 = Kv16<split_bf16>;
-
-constexpr AttentionKernel kF32Kernel = {kTileRows,  pack_queries, segment<KvF32>, fold_states,
-                                        finish_row, nullptr,      nullptr};
-constexpr AttentionKernel kF16Kernel = {kTileRows,  pack_queries, segment<KvF16>, fold_states,
-                                        finish_row, widen<KvF16>, &kF32Kernel};
 // Widening BF16 is two instructions; doing it beforehand gains nothing.
-constexpr AttentionKernel kBf16Kernel = {kTileRows,  pack_queries, segment<KvBf16>, fold_states,
-                                         finish_row, nullptr,      nullptr};
+constexpr Widening kWideF16 = {4, sizeof(float), widen<KvF16>, segment<KvF32>};
+constexpr Widening kWideInt8 = {4, sizeof(float), widen<KvInt8>, segment<KvScaledF32>};
+
+template <class Kv, const Widening* kWidening = nullptr>
+constexpr AttentionKernel kKernel = {kTileRows,   pack_queries, segment<Kv>,
+                                     fold_states, finish_row,   kWidening};
+constexpr const AttentionKernel& kF32Kernel = kKernel<KvF32>;
+constexpr const AttentionKernel& kF16Kernel = kKernel<KvF16, &kWideF16>;
+constexpr const AttentionKernel& kBf16Kernel = kKernel<KvBf16>;
+constexpr const AttentionKernel& kInt8Kernel = kKernel<KvInt8, &kWideInt8>;

@@ -8,30 +8,19 @@
 
 constexpr float kLog2E = 1.44269504f;
 
-/// 2^x for x <= 0, exactly 1 at 0, exactly 0 from -127 on; the NaN of arithmetic stays
-/// NaN. With n = x rounded and
-/// r = x - n: a polynomial in r times 2^n. Its relative error is 2^-18 for kDegree 4 (for what will
-/// be rounded to BF16) and 2^-28 for kDegree 6.
-template <int kDegree>
+/// 2^x for x <= 0, exactly 1 at 0, exactly 0 from -127 on; the NaN of arithmetic stays NaN.
+/// With n = x rounded and r = x - n: a polynomial in r times 2^n; its relative error is 2^-28.
 inline F16x power_of_two(F16x x) {
   const F16x shift = set1(12582912.0f);  // 1.5 * 2^23: leaves no bits for a fraction
   x = max(set1(-127.0f), x);
   const F16x n = add(x, shift);
   const F16x r = sub(x, sub(n, shift));
-  F16x p;
-  if constexpr (kDegree == 4) {
-    p = set1(0.009582852944731712f);
-    p = fma(p, r, set1(0.055906426161527634f));
-    p = fma(p, r, set1(0.24024099111557007f));
-    p = fma(p, r, set1(0.6931241750717163f));
-  } else {
-    p = set1(0.00015353361959569156f);
-    p = fma(p, r, set1(0.0013398873852565885f));
-    p = fma(p, r, set1(0.00961843691766262f));
-    p = fma(p, r, set1(0.055503323674201965f));
-    p = fma(p, r, set1(0.24022647738456726f));
-    p = fma(p, r, set1(0.6931471824645996f));
-  }
+  F16x p = set1(0.00015353361959569156f);
+  p = fma(p, r, set1(0.0013398873852565885f));
+  p = fma(p, r, set1(0.00961843691766262f));
+  p = fma(p, r, set1(0.055503323674201965f));
+  p = fma(p, r, set1(0.24022647738456726f));
+  p = fma(p, r, set1(0.6931471824645996f));
   return add_to_exponent(fma(p, r, set1(1.0f)), n);
 }
 
@@ -43,7 +32,7 @@ inline float query_factor(const ScoreParams& score) {
 
 /// cap * tanh(x / cap), by 2^ of a negative number.
 inline F16x soft_cap(F16x x, float cap) {
-  const F16x e = power_of_two<6>(mul(abs(x), set1(-2.0f * kLog2E / cap)));
+  const F16x e = power_of_two(mul(abs(x), set1(-2.0f * kLog2E / cap)));
   const F16x size = mul(set1(cap * kLog2E), div(sub(set1(1.0f), e), add(set1(1.0f), e)));
   return select(less(x, zero()), sub(zero(), size), size);
 }
@@ -72,12 +61,12 @@ struct Steps {
         last((tile.key_end[row] + kStep - 1) / kStep * kStep) {}
 };
 
-/// Caps and biases one row's dot products, and masks what the row does not see.
+/// Caps and biases one row's dot products, and masks what the row does not see. False: they stay.
 template <std::uint32_t kStep>
-inline void score_row(const AttentionTile& tile, std::uint32_t row, float* scores) {
+inline bool score_row(const AttentionTile& tile, std::uint32_t row, float* scores) {
   const std::uint32_t begin = tile.key_begin[row], end = tile.key_end[row];
   const bool curved = tile.score.soft_cap > 0.0f || tile.score.alibi;
-  if (!curved && begin % kStep == 0 && end % kStep == 0) return;
+  if (!curved && begin % kStep == 0 && end % kStep == 0) return false;
   const F16x nothing = set1(-std::numeric_limits<float>::infinity());
   const Steps<kStep> steps(tile, row);
   for (std::uint32_t key = steps.first; key < steps.last; key += 16) {
@@ -88,6 +77,7 @@ inline void score_row(const AttentionTile& tile, std::uint32_t row, float* score
     if (tile.score.alibi) x = add_alibi(x, tile, row, key);
     store(scores + key, all ? x : select(visible_lanes(begin, end, key), x, nothing));
   }
+  return true;
 }
 
 template <std::uint32_t kStep>
@@ -101,10 +91,11 @@ inline float largest_score(const float* scores, const Steps<kStep>& steps) {
 }
 
 /// Softmax of all rows of a tile but for the division: kWeigh turns one row's scores into weights
-/// below their largest and returns the sum. The rows take each stage one after the other, so that
+/// below their largest and returns their sum. The rows take each stage one after the other, so that
 /// their chains of operations overlap.
-template <std::uint32_t kStep, float (*kWeigh)(TileBuffers& buffers, std::uint32_t row,
-                                               const Steps<kStep>& steps, float largest)>
+template <std::uint32_t kStep,
+          float (*kWeigh)(const AttentionTile& tile, TileBuffers& buffers, std::uint32_t row,
+                          const Steps<kStep>& steps, float largest)>
 inline void weigh_rows(const AttentionTile& tile, TileBuffers& buffers,
                        const AttentionStates& out) {
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
@@ -115,7 +106,7 @@ inline void weigh_rows(const AttentionTile& tile, TileBuffers& buffers,
   }
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
     if (tile.key_end[row] == 0) continue;
-    out.sum[row] = kWeigh(buffers, row, Steps<kStep>(tile, row), out.max[row]);
+    out.sum[row] = kWeigh(tile, buffers, row, Steps<kStep>(tile, row), out.max[row]);
   }
 }
 
@@ -125,8 +116,8 @@ inline void fold_states(const AttentionStates& next, std::uint32_t rows, std::si
   const F16x max_of_both = max(old_max, next_max);
   float largest[16], keep[16], take[16];
   store(largest, max_of_both);
-  store(keep, power_of_two<6>(sub(old_max, max_of_both)));
-  store(take, power_of_two<6>(sub(next_max, max_of_both)));
+  store(keep, power_of_two(sub(old_max, max_of_both)));
+  store(take, power_of_two(sub(next_max, max_of_both)));
   for (std::uint32_t row = 0; row < rows; ++row) {
     if (next.sum[row] == 0.0f) continue;
     const float* const added = next.acc + row * head_dim;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,27 +32,34 @@ constexpr int kRevision = 3;
 constexpr std::size_t kOwnRows = 16;
 // Elements of a simple operation that are worth waking a thread.
 constexpr std::size_t kWorthAThread = 16384;
+
+// Of a weight's file that are in memory at a time while it is packed.
+constexpr std::size_t kLoadBytes = std::size_t{4} << 20;
 // Panels are shared out in pairs, which the kernels take at a time.
 constexpr std::size_t kPanelsTogether = 2;
 
 struct Path {
   CpuPath path;
   const char* name;
-  const Kernels* kernels;      // null: this machine cannot run them
-  base::CpuFeatures features;  // what of the machine's the path uses
+  std::optional<Kernels> kernels;  // none: this machine cannot run them
+  base::CpuFeatures features;      // what of the machine's the path uses
 };
 
-Path choose_path(CpuPath asked, const base::CpuFeatures& machine) {
-  Path paths[] = {{CpuPath::kAvx512, "avx512", nullptr, machine},
-                  {CpuPath::kAvx2, "avx2", nullptr, {.avx2 = machine.avx2}},
-                  {CpuPath::kScalar, "scalar", &scalar_kernels(), {}}};
+Path choose_path(CpuPath asked, Activations activations, const base::CpuFeatures& machine) {
+  Path paths[] = {{CpuPath::kAvx512, "avx512", {}, machine},
+                  {CpuPath::kAvx2, "avx2", {}, {.avx2 = machine.avx2}},
+                  {CpuPath::kScalar, "scalar", scalar_kernels(), {}}};
 #if INCIPIT_CPU_X86
-  if (machine.avx512) paths[0].kernels = &avx512::kernels();
-  if (machine.avx2) paths[1].kernels = &avx2::kernels();
+  if (machine.avx512) {
+    paths[0].kernels = avx512::kernels();
+    const bool rounds = activations != Activations::kFloat;
+    if (rounds && machine.avx512_bf16) avx512::use_bf16_dots(*paths[0].kernels);
+  }
+  if (machine.avx2) paths[1].kernels = avx2::kernels();
 #endif
   for (const Path& path : paths) {
     if (asked != CpuPath::kAuto && asked != path.path) continue;
-    if (path.kernels != nullptr) return path;
+    if (path.kernels) return path;
     if (asked == path.path) {
       base::throw_error(ErrorCode::kInvalidArgument,
                         "this machine cannot run the CPU path " + std::string(path.name) +
@@ -90,6 +98,14 @@ const char* name(Activations activations) noexcept {
   return "/float/";
 }
 
+/// What products read of an input besides its floats; see ProductPart.
+struct PreparedRows {
+  RowBlock* quantized = nullptr;
+  std::uint16_t* rounded = nullptr;
+};
+
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
 class CpuDevice final : public device::Device {
  public:
   CpuDevice(const Path& path, Activations activations, unsigned threads)
@@ -117,7 +133,7 @@ class CpuDevice final : public device::Device {
   }
 
   std::unique_ptr<device::Weight> make_weight(DType type, std::size_t rows, std::size_t columns,
-                                              base::Bytes bytes) override;
+                                              ReadRows read) override;
   void embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) override;
   void rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon, Matrix out) override;
   void matmul(ConstMatrix x, std::span<const Product> products) override;
@@ -138,43 +154,63 @@ class CpuDevice final : public device::Device {
     pool_.for_ranges(
         rows, std::max<std::size_t>(1, kWorthAThread / std::max<std::size_t>(1, columns)), work);
   }
-  RowBlock* scratch_blocks(std::size_t count);
-  void multiply_share(ConstMatrix x, std::span<const Product> products, const RowBlock* quantized,
+  void pack_panels(PackedWeight& weight, DType type, std::size_t first, std::size_t last,
+                   const std::byte* bytes);
+  std::byte* scratch(std::size_t bytes);
+  void prepare(ConstMatrix x, std::size_t first_group, std::size_t last_group, PreparedRows out);
+  void multiply_share(ConstMatrix x, std::span<const Product> products, PreparedRows prepared,
                       unsigned member) const;
 
-  const Kernels& kernels_;
+  const Kernels kernels_;
   const base::CpuFeatures features_;
   const bool integers_;     // quantised weights meet integers
   const float fine_ratio_;  // see quantized_rows.h
   base::ThreadPool pool_;
   device::DeviceInfo info_;
   WeightArena arena_;
-  Buffer scratch_;  // quantised rows
+  Buffer scratch_;  // prepared rows
   AttentionScratch attention_scratch_;
 };
 
 std::unique_ptr<device::Weight> CpuDevice::make_weight(DType type, std::size_t rows,
-                                                       std::size_t columns, base::Bytes bytes) {
-  const std::size_t row_bytes = tensor::row_bytes(type, columns);
-  INCIPIT_CHECK(bytes.size() == rows * row_bytes);
+                                                       std::size_t columns, ReadRows read) {
   const bool expand = tensor::is_quantized(type) && !integers_;
   auto weight = std::make_unique<PackedWeight>(expand ? DType::kF32 : type, rows, columns,
                                                kernels_.panel_outputs, arena_);
-  pool_.for_ranges(weight->panels(), 1, [&](std::size_t begin, std::size_t end) {
+  const std::size_t row_bytes = tensor::row_bytes(type, columns);
+  const std::size_t panel_bytes = std::max<std::size_t>(1, kernels_.panel_outputs * row_bytes);
+  const std::size_t step = std::max<std::size_t>(1, kLoadBytes / panel_bytes);
+  std::vector<std::byte> slice;
+  for (std::size_t panel = 0; panel < weight->panels(); panel += step) {
+    const std::size_t end = std::min(panel + step, weight->panels());
+    const std::size_t first_row = weight->first_row(panel);
+    slice.resize((std::min(rows, weight->first_row(end)) - first_row) * row_bytes);
+    read(slice);
+    pack_panels(*weight, type, panel, end, slice.data());
+  }
+  return weight;
+}
+
+/// Packs panels [begin, end) from their rows, of `type`.
+void CpuDevice::pack_panels(PackedWeight& weight, DType type, std::size_t first, std::size_t last,
+                            const std::byte* bytes) {
+  const bool expand = weight.type() != type;
+  const std::size_t columns = weight.columns(), row_bytes = tensor::row_bytes(type, columns);
+  pool_.for_ranges(last - first, 1, [&](std::size_t begin, std::size_t end) {
     std::vector<float> floats(expand ? kernels_.panel_outputs * columns : 0);
-    for (std::size_t p = begin; p < end; ++p) {
-      const std::byte* panel_rows = bytes.data() + weight->first_row(p) * row_bytes;
+    for (std::size_t p = first + begin; p < first + end; ++p) {
+      const std::byte* panel_rows =
+          bytes + (weight.first_row(p) - weight.first_row(first)) * row_bytes;
       if (expand) {
-        for (std::size_t r = 0; r < weight->row_count(p); ++r) {
+        for (std::size_t r = 0; r < weight.row_count(p); ++r) {
           tensor::dequantize_row(type, panel_rows + r * row_bytes,
                                  std::span(floats).subspan(r * columns, columns));
         }
         panel_rows = std::as_bytes(std::span(floats)).data();
       }
-      weight->pack(p, panel_rows);
+      weight.pack(p, panel_rows);
     }
   });
-  return weight;
 }
 
 void CpuDevice::embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) {
@@ -196,19 +232,30 @@ void CpuDevice::rms_norm(ConstMatrix x, std::span<const float> weight, float eps
   });
 }
 
-/// Room for the blocks; what was there is lost.
-RowBlock* CpuDevice::scratch_blocks(std::size_t count) {
-  if (scratch_.bytes() < count * sizeof(RowBlock)) {
+/// Room for so many bytes; what was there is lost.
+std::byte* CpuDevice::scratch(std::size_t bytes) {
+  if (scratch_.bytes() < bytes) {
     scratch_ = Buffer();
-    scratch_ = allocate_pages(count * sizeof(RowBlock));
+    scratch_ = allocate_pages(bytes);
   }
-  return scratch_.as<RowBlock>().data();
+  return scratch_.data();
+}
+
+void CpuDevice::prepare(ConstMatrix x, std::size_t first_group, std::size_t last_group,
+                        PreparedRows out) {
+  if (out.quantized != nullptr) {
+    kernels_.quantize_groups(x, fine_ratio_, first_group, last_group, out.quantized);
+  }
+  if (out.rounded != nullptr) {
+    const RowGroups groups(x.rows, kernels_.group_rows);
+    kernels_.round_rows(x, groups.begin(first_group), groups.begin(last_group), out.rounded);
+  }
 }
 
 /// A member's part of all products, laid end to end: a run of panels that follow each other in
 /// memory, for all rows.
 void CpuDevice::multiply_share(ConstMatrix x, std::span<const Product> products,
-                               const RowBlock* quantized, unsigned member) const {
+                               PreparedRows prepared, unsigned member) const {
   std::size_t panels = 0;
   for (const Product& product : products) panels += packed(*product.weight).panels();
   const auto share_begin = [&](std::size_t index) {
@@ -225,7 +272,8 @@ void CpuDevice::multiply_share(ConstMatrix x, std::span<const Product> products,
       kernels_.product({.weight = &weight,
                         .bias = product.bias.empty() ? nullptr : product.bias.data(),
                         .x = x,
-                        .quantized = quantized,
+                        .quantized = prepared.quantized,
+                        .rounded = prepared.rounded,
                         .out = product.out,
                         .panel_begin = part_begin - first,
                         .panel_end = part_end - first});
@@ -235,34 +283,43 @@ void CpuDevice::multiply_share(ConstMatrix x, std::span<const Product> products,
 }
 
 void CpuDevice::matmul(ConstMatrix x, std::span<const Product> products) {
-  bool quantized = false;
+  bool quantized = false, rounded = false;
   for (const Product& product : products) {
     const PackedWeight& weight = packed(*product.weight);
     INCIPIT_CHECK(weight.columns() == x.columns && product.out.columns == weight.rows());
     INCIPIT_CHECK(product.out.rows == x.rows);
     INCIPIT_CHECK(product.bias.empty() || product.bias.size() == weight.rows());
-    quantized = quantized || tensor::is_quantized(weight.type());
+    quantized |= tensor::is_quantized(weight.type());
+    rounded |= weight.type() == DType::kBF16 && kernels_.round_rows != nullptr;
   }
   if (x.rows == 0) return;
 
-  const RowGroups groups(x.rows, kernels_.group_rows);
   const std::size_t blocks = quantized ? x.rows * (x.columns / kBlock) : 0;
+  const std::size_t values = rounded ? x.rows * rounded_columns(x.columns) : 0;
+  const std::size_t quantized_bytes = aligned(blocks * sizeof(RowBlock));
+  const std::size_t bytes = quantized_bytes + aligned(values * sizeof(std::uint16_t));
+  const auto rows_at = [&](std::byte* memory) {
+    PreparedRows rows;
+    if (quantized) rows.quantized = reinterpret_cast<RowBlock*>(memory);
+    if (rounded) rows.rounded = reinterpret_cast<std::uint16_t*>(memory + quantized_bytes);
+    return rows;
+  };
+  const RowGroups groups(x.rows, kernels_.group_rows);
   if (x.rows <= kOwnRows) {
-    RowBlock* const scratch = scratch_blocks(blocks * pool_.members());
+    std::byte* const memory = scratch(bytes * pool_.members());
     pool_.run([&](unsigned member) {
-      RowBlock* const own = scratch + member * blocks;
-      if (quantized) kernels_.quantize_groups(x, fine_ratio_, 0, groups.count, own);
+      const PreparedRows own = rows_at(memory + member * bytes);
+      prepare(x, 0, groups.count, own);
       multiply_share(x, products, own, member);
     });
     return;
   }
-  RowBlock* const scratch = scratch_blocks(blocks);
-  if (quantized) {
-    pool_.for_ranges(groups.count, 1, [&](std::size_t begin, std::size_t end) {
-      kernels_.quantize_groups(x, fine_ratio_, begin, end, scratch);
-    });
+  const PreparedRows all = rows_at(scratch(bytes));
+  if (bytes > 0) {
+    pool_.for_ranges(groups.count, 1,
+                     [&](std::size_t begin, std::size_t end) { prepare(x, begin, end, all); });
   }
-  pool_.run([&](unsigned member) { multiply_share(x, products, scratch, member); });
+  pool_.run([&](unsigned member) { multiply_share(x, products, all, member); });
 }
 
 void CpuDevice::add(Matrix x, ConstMatrix y) {
@@ -324,7 +381,7 @@ void CpuDevice::copy_block(const KvPoolView& pool, device::BlockId from, device:
 }  // namespace
 
 std::unique_ptr<device::Device> make_cpu_device(const CpuDeviceOptions& options) {
-  const Path path = choose_path(options.path, base::cpu_features());
+  const Path path = choose_path(options.path, options.activations, base::cpu_features());
   const unsigned threads = options.threads > 0 ? options.threads : base::available_cpus();
   return std::make_unique<CpuDevice>(path, options.activations, threads);
 }

@@ -21,18 +21,38 @@ inline Ints load_line(const std::byte* p) {
 }
 inline Ints low_nibbles(Ints a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
 inline Ints high_nibbles(Ints a) { return low_nibbles(_mm512_srli_epi16(a, 4)); }
+inline Ints load_bits(const std::byte* p) { return _mm512_loadu_si512(p); }
+/// By kLeft bits, right if that is negative; what comes into a byte from its neighbour is to be
+/// masked out.
+template <int kLeft>
+inline Ints shift_bytes(Ints a) {
+  if constexpr (kLeft < 0) return _mm512_srli_epi16(a, -kLeft);
+  return _mm512_slli_epi16(a, kLeft < 0 ? 0 : kLeft);
+}
+/// low | (bits & mask)
+inline Ints add_bits(Ints low, Ints bits, int mask) {
+  return _mm512_ternarylogic_epi32(low, bits, _mm512_set1_epi8(static_cast<char>(mask)), 0xf8);
+}
 inline Ints repeat_int(std::int32_t a) { return _mm512_set1_epi32(a); }
 inline Floats repeat_float(float a) { return _mm512_set1_ps(a); }
 inline Floats no_sum() { return _mm512_setzero_ps(); }
 inline Floats load_scales(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
+inline Floats load_factors(const std::byte* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+}
+inline Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 
 /// acc + (w * x) * float(dot), the last product and the sum fused.
 inline Floats add_scaled(Floats acc, Floats w, Floats x, Ints dot) {
   return _mm512_fmadd_ps(_mm512_mul_ps(w, x), _mm512_cvtepi32_ps(dot), acc);
 }
 inline Floats add_product(Floats acc, Floats w, Floats x) { return _mm512_fmadd_ps(w, x, acc); }
+inline Floats subtract_product(Floats acc, Floats w, Floats x) {
+  return _mm512_fnmadd_ps(w, x, acc);
+}
 
 inline Ints shift_digit(Ints a) { return _mm512_slli_epi32(a, kDigitBits); }
 inline Ints add_ints(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
@@ -44,8 +64,9 @@ using Dot = __m512i;
 
 template <tensor::DType kType>
 inline Ints offset_sum(std::int32_t minus_digits) {
-  if constexpr (kType == tensor::DType::kQ4_1) return repeat_int(0);
-  return _mm512_slli_epi32(repeat_int(minus_digits), kType == tensor::DType::kQ4_0 ? 3 : 7);
+  constexpr auto kOffset = static_cast<unsigned>(tensor::code_offset(kType));
+  if constexpr (kOffset == 0) return repeat_int(0);
+  return _mm512_slli_epi32(repeat_int(minus_digits), __builtin_ctz(kOffset));
 }
 inline Dot dot_start(Ints base) { return base; }
 template <tensor::DType kType>
@@ -56,6 +77,8 @@ template <tensor::DType kType>
 inline Dot dot_add(Dot dot, Ints w, Ints x) {
   return _mm512_dpbusd_epi32(dot, w, x);
 }
+template <std::size_t kRows, std::size_t kColumns>
+inline void make_room(Dot (&)[kRows][kColumns]) {}  // 32 bits have room for all
 template <tensor::DType kType>
 inline Ints dot_sum(Dot dot) {
   return dot;

@@ -3,6 +3,7 @@
 #define INCIPIT_CPU_KERNELS_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "cpu/packed_weight.h"
 #include "cpu/quantized_rows.h"
@@ -13,13 +14,20 @@ namespace incipit::cpu {
 using tensor::ConstMatrix;
 using tensor::Matrix;
 
+/// Columns of rows that are rounded to BF16: whole pairs, the last one filled up with a zero.
+constexpr std::size_t rounded_columns(std::size_t columns) noexcept {
+  return columns + columns % 2;
+}
+
 /// The outputs of some panels of one weight, for all rows: out = x * weight^T + bias.
 struct ProductPart {
   const PackedWeight* weight = nullptr;
   const float* bias = nullptr;          // [weight rows] or null
   ConstMatrix x = {};                   // read by weights of float types
   const RowBlock* quantized = nullptr;  // x in groups of Kernels::group_rows; read by the others
-  Matrix out = {};                      // [x rows, weight rows]
+  // [x rows, rounded_columns]: x in BF16, read by BF16 weights where Kernels::round_rows is there.
+  const std::uint16_t* rounded = nullptr;
+  Matrix out = {};  // [x rows, weight rows]
   std::size_t panel_begin = 0, panel_end = 0;
 };
 
@@ -34,6 +42,8 @@ struct Kernels {
   // Quantises the rows of groups [begin, end) of x; `out` is that of group 0.
   void (*quantize_groups)(ConstMatrix x, float fine_ratio, std::size_t begin, std::size_t end,
                           RowBlock* out);
+  // Rounds rows [begin, end) of x to BF16; `out` is that of row 0. Null: BF16 weights meet floats.
+  void (*round_rows)(ConstMatrix x, std::size_t begin, std::size_t end, std::uint16_t* out);
   void (*product)(const ProductPart& part);
   // The operations of device::Device over the rows that the views show.
   void (*rms_norm)(ConstMatrix x, const float* weight, float epsilon, Matrix out);
@@ -53,7 +63,8 @@ const Kernels& kernels() noexcept;
 }
 namespace avx512 {
 const Kernels& kernels() noexcept;
-}
+void use_bf16_dots(Kernels& kernels) noexcept;  // those of this path: multiply BF16 weights so
+}  // namespace avx512
 
 }  // namespace incipit::cpu
 

@@ -31,6 +31,7 @@ const Kernels& kernels() noexcept {
       .panel_outputs = kPanelOutputs,
       .group_rows = kTileRows,
       .quantize_groups = quantize_groups,
+      .round_rows = nullptr,
       .product = product,
       .rms_norm = rms_norm,
       .add = add_rows,

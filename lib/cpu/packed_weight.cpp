@@ -10,9 +10,7 @@
 namespace incipit::cpu {
 namespace {
 
-using tensor::BlockQ4_0;
-using tensor::BlockQ4_1;
-using tensor::BlockQ8_0;
+using tensor::Codes;
 using tensor::DType;
 
 constexpr std::size_t kLaneBytes = QuantPanel::kLineBytes / kPanelOutputs;
@@ -31,46 +29,87 @@ T load(const std::byte* from) {
   return value;
 }
 
-void store_scale(std::byte* scales, std::size_t lane, std::uint16_t value) {
-  std::memcpy(scales + lane * sizeof(value), &value, sizeof(value));
-}
-float load_scale(const std::byte* scales, std::size_t lane) {
-  return tensor::f16_to_f32(load<std::uint16_t>(scales + lane * sizeof(std::uint16_t)));
-}
-
 /// One output's row into its lane of a panel.
-template <class T>
-void pack_values(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
+void pack_f32(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
   for (std::size_t k = 0; k < columns; ++k) {
-    std::memcpy(panel + (k * kPanelOutputs + lane) * sizeof(T), row + k * sizeof(T), sizeof(T));
+    std::memcpy(panel + (k * kPanelOutputs + lane) * sizeof(float), row + k * sizeof(float),
+                sizeof(float));
   }
 }
 
-void pack_q8_0(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
-  constexpr QuantPanel kPanel(DType::kQ8_0);
-  for (std::size_t b = 0; b < columns / kBlock; ++b, row += sizeof(BlockQ8_0)) {
-    const auto block = load<BlockQ8_0>(row);
-    for (std::size_t k = 0; k < kBlock; ++k) {
-      panel[kPanel.line_offset(b, k / kLaneBytes) + lane * kLaneBytes + k % kLaneBytes] =
-          static_cast<std::byte>(block.q[k] + 128);
-    }
-    store_scale(panel + kPanel.scale_offset(b), lane, block.d);
+/// Where input k of a lane lies in a panel of 16-bit values, in units of them.
+constexpr std::size_t place_of_16(DType type, std::size_t k, std::size_t lane) noexcept {
+  if (type != DType::kBF16) return k * kPanelOutputs + lane;
+  return (k / 2 * kPanelOutputs + lane) * 2 + k % 2;
+}
+
+template <DType kType>
+void pack_16(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
+  for (std::size_t k = 0; k < columns; ++k) {
+    std::memcpy(panel + place_of_16(kType, k, lane) * 2, row + k * 2, 2);
   }
 }
 
-template <DType kType, class Block>
-void pack_q4(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
-  constexpr QuantPanel kPanel(kType);
-  for (std::size_t b = 0; b < columns / kBlock; ++b, row += sizeof(Block)) {
-    const auto block = load<Block>(row);
-    for (std::size_t line = 0; line < kPanel.lines; ++line) {
-      std::memcpy(panel + kPanel.line_offset(b, line) + lane * kLaneBytes,
-                  block.q + line * kLaneBytes, kLaneBytes);
+/// What an output has in the lines of a block.
+using LaneLines = std::uint8_t[8][kLaneBytes];
+
+template <DType kType>
+void put_codes(const std::uint8_t (&q)[kBlock], LaneLines& lines) {
+  if constexpr (kType == DType::kQ8_0) return static_cast<void>(std::memcpy(lines, q, kBlock));
+  // Four bytes at a time.
+  constexpr std::uint32_t kNibbles = 0x0f0f0f0f;
+  constexpr std::size_t kBits = QuantPanel(kType).bit_lines;  // above the fourth
+  std::uint32_t first_bits = 0, second_bits = 0;              // of inputs 0 to 15 and 16 to 31
+  for (std::size_t g = 0; g < 4; ++g) {
+    std::uint32_t first, second;
+    std::memcpy(&first, q + 4 * g, sizeof(first));
+    std::memcpy(&second, q + 16 + 4 * g, sizeof(second));
+    const std::uint32_t pairs = (first & kNibbles) | (second & kNibbles) << 4;
+    std::memcpy(lines[kBits + g], &pairs, sizeof(pairs));
+    first_bits |= (first >> 4 & kNibbles) << (g * kBits);
+    second_bits |= (second >> 4 & kNibbles) << (g * kBits);
+  }
+  if constexpr (kBits == 1) first_bits |= second_bits << 4;
+  if constexpr (kBits > 0) std::memcpy(lines[0], &first_bits, sizeof(first_bits));
+  if constexpr (kBits > 1) std::memcpy(lines[1], &second_bits, sizeof(second_bits));
+}
+
+void get_codes(DType type, const LaneLines& lines, std::uint8_t (&q)[kBlock]) {
+  if (type == DType::kQ8_0) return static_cast<void>(std::memcpy(q, lines, kBlock));
+  const QuantPanel layout(type);
+  for (std::size_t k = 0; k < kBlock; ++k) {
+    const std::size_t half = k / 16, g = k % 16 / kLaneBytes, i = k % kLaneBytes;
+    int high = 0;
+    if (layout.bit_lines == 1) high = (lines[0][i] >> (4 * half + g)) & 1;
+    if (layout.bit_lines == 2) high = (lines[half][i] >> (2 * g)) & 3;
+    q[k] = static_cast<std::uint8_t>(((lines[layout.bit_lines + g][i] >> (4 * half)) & 15) |
+                                     (high << 4));
+  }
+}
+
+template <DType kType>
+void pack_codes(const std::byte* row, std::size_t columns, std::size_t lane, std::byte* panel) {
+  constexpr QuantPanel kLayout(kType);
+  const auto put = [&](std::size_t offset, auto value) {
+    std::memcpy(panel + offset + lane * sizeof(value), &value, sizeof(value));
+  };
+  for (std::size_t b = 0; b < columns / kBlock; ++b) {
+    const Codes codes = tensor::read_codes(kType, row, b);
+    LaneLines lines;
+    put_codes<kType>(codes.q, lines);
+    for (std::size_t line = 0; line < kLayout.lines; ++line) {
+      std::memcpy(panel + kLayout.line_offset(b, line) + lane * kLaneBytes, lines[line],
+                  kLaneBytes);
     }
-    std::byte* const scales = panel + kPanel.scale_offset(b);
-    store_scale(scales, lane, block.d);
-    if constexpr (kType == DType::kQ4_1) {
-      store_scale(scales + QuantPanel::kScaleBytes, lane, block.m);
+    const std::size_t scale = kLayout.scale_offset(b);
+    put(scale, codes.d);
+    if constexpr (tensor::has_minimum(kType)) put(scale + QuantPanel::kScaleBytes, codes.m);
+    if constexpr (tensor::has_factors(kType)) {
+      const std::size_t factor = kLayout.factor_offset(b);
+      put(factor, codes.scale_factor[0]);
+      put(factor + QuantPanel::kFactorBytes,
+          tensor::has_minimum(kType) ? codes.minimum_factor
+                                     : static_cast<std::uint8_t>(codes.scale_factor[1]));
     }
   }
 }
@@ -81,57 +120,59 @@ using PackRow = void (*)(const std::byte* row, std::size_t columns, std::size_t 
 PackRow pack_row_of(DType type) {
   switch (type) {
     case DType::kF32:
-      return pack_values<float>;
+      return pack_f32;
     case DType::kF16:
+      return pack_16<DType::kF16>;
     case DType::kBF16:
-      return pack_values<std::uint16_t>;
+      return pack_16<DType::kBF16>;
     case DType::kQ8_0:
-      return pack_q8_0;
+      return pack_codes<DType::kQ8_0>;
     case DType::kQ4_0:
-      return pack_q4<DType::kQ4_0, BlockQ4_0>;
+      return pack_codes<DType::kQ4_0>;
     case DType::kQ4_1:
-      return pack_q4<DType::kQ4_1, BlockQ4_1>;
+      return pack_codes<DType::kQ4_1>;
+    case DType::kQ5_0:
+      return pack_codes<DType::kQ5_0>;
+    case DType::kQ5_1:
+      return pack_codes<DType::kQ5_1>;
+    case DType::kQ4_K:
+      return pack_codes<DType::kQ4_K>;
+    case DType::kQ5_K:
+      return pack_codes<DType::kQ5_K>;
+    case DType::kQ6_K:
+      return pack_codes<DType::kQ6_K>;
   }
   return nullptr;
 }
 
-/// The integers of one block of an output, as they are stored: without their offset.
-void unpack_integers(DType type, const std::byte* panel, std::size_t block, std::size_t lane,
-                     std::uint8_t (&q)[kBlock]) {
+void unpack_codes(DType type, const std::byte* panel, std::size_t lane, std::span<float> out) {
   const QuantPanel layout(type);
-  for (std::size_t j = 0; j < layout.lines * kLaneBytes; ++j) {
-    const std::size_t line = layout.line_offset(block, j / kLaneBytes);
-    const auto byte =
-        std::to_integer<std::uint8_t>(panel[line + lane * kLaneBytes + j % kLaneBytes]);
-    if (type == DType::kQ8_0) {
-      q[j] = byte;
-    } else {
-      q[j] = byte & 15;
-      q[16 + j] = byte >> 4;
-    }
-  }
-}
-
-void unpack_quantized(DType type, const std::byte* panel, std::size_t lane, std::span<float> out) {
-  const int offset = type == DType::kQ8_0 ? 128 : type == DType::kQ4_0 ? 8 : 0;
+  const auto get = [&](std::size_t offset, auto& value) {
+    std::memcpy(&value, panel + offset + lane * sizeof(value), sizeof(value));
+  };
   for (std::size_t b = 0; b < out.size() / kBlock; ++b) {
-    std::uint8_t q[kBlock];
-    unpack_integers(type, panel, b, lane, q);
-    const std::byte* const scales = panel + QuantPanel(type).scale_offset(b);
-    const float d = load_scale(scales, lane);
-    for (std::size_t k = 0; k < kBlock; ++k) {
-      out[b * kBlock + k] = d * static_cast<float>(q[k] - offset);
+    LaneLines lines;
+    for (std::size_t line = 0; line < layout.lines; ++line) {
+      std::memcpy(lines[line], panel + layout.line_offset(b, line) + lane * kLaneBytes, kLaneBytes);
     }
-    if (type == DType::kQ4_1) {
-      const float m = load_scale(scales + QuantPanel::kScaleBytes, lane);
-      for (std::size_t k = 0; k < kBlock; ++k) out[b * kBlock + k] += m;
+    Codes codes = {};
+    get_codes(type, lines, codes.q);
+    get(layout.scale_offset(b), codes.d);
+    if (tensor::has_minimum(type)) get(layout.scale_offset(b) + QuantPanel::kScaleBytes, codes.m);
+    if (tensor::has_factors(type)) {
+      const std::size_t second = layout.factor_offset(b) + QuantPanel::kFactorBytes;
+      get(layout.factor_offset(b), codes.scale_factor[0]);
+      get(second, codes.scale_factor[1]);  // of Q6_K alone
+      get(second, codes.minimum_factor);
+      if (tensor::has_minimum(type)) codes.scale_factor[1] = codes.scale_factor[0];
     }
+    tensor::expand(type, codes, out.subspan(b * kBlock).first<kBlock>());
   }
 }
 
-float value_at(DType type, const std::byte* panel, std::size_t index) {
-  if (type == DType::kF32) return load<float>(panel + index * sizeof(float));
-  const auto bits = load<std::uint16_t>(panel + index * sizeof(std::uint16_t));
+float value_at(DType type, const std::byte* panel, std::size_t k, std::size_t lane) {
+  if (type == DType::kF32) return load<float>(panel + (k * kPanelOutputs + lane) * sizeof(float));
+  const auto bits = load<std::uint16_t>(panel + place_of_16(type, k, lane) * 2);
   return type == DType::kF16 ? tensor::f16_to_f32(bits) : tensor::bf16_to_f32(bits);
 }
 
@@ -166,9 +207,9 @@ void PackedWeight::unpack_row(std::size_t row, std::span<float> out) const {
   if (panel_outputs_ == 1) return tensor::dequantize_row(type_, panel(row), out);
   const std::byte* const from = panel(row / kPanelOutputs);
   const std::size_t lane = row % kPanelOutputs;
-  if (tensor::is_quantized(type_)) return unpack_quantized(type_, from, lane, out);
+  if (tensor::is_quantized(type_)) return unpack_codes(type_, from, lane, out);
   for (std::size_t k = 0; k < out.size(); ++k) {
-    out[k] = value_at(type_, from, k * kPanelOutputs + lane);
+    out[k] = value_at(type_, from, k, lane);
   }
 }
 

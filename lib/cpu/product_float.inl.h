@@ -1,25 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by kernels_avx2.cpp and kernels_avx512.cpp inside their regions: products of weights
-// that are floats. Each output is one chain of fused additions, ascending along K; the rows and
-// panels of a tile hide its latency.
+// Included inside the regions of the kernels: products of weights that are floats. Each output is
+// one chain of additions, ascending along K; the rows and panels of a tile hide its latency. What
+// a step of the chain takes is up to `Operands`:
+//
+//   kInputs               inputs of a step
+//   Weights, Input        a step's weights of a panel, its inputs of a row in every lane
+//   row(part, r)          where row r begins
+//   weights(panel, step), input(row, step), add(sum, weights, input)
 
-/// The weights of one input for the 16 outputs of a panel.
+/// One input a step, multiplied in F32.
 template <tensor::DType kType>
-inline F16x load_weights(const std::byte* panel, std::size_t k) {
-  if constexpr (kType == tensor::DType::kF32) {
-    return load(reinterpret_cast<const float*>(panel) + k * kPanelOutputs);
-  } else if constexpr (kType == tensor::DType::kF16) {
-    return load_f16(reinterpret_cast<const std::uint16_t*>(panel) + k * kPanelOutputs);
-  } else {
-    return load_bf16(reinterpret_cast<const std::uint16_t*>(panel) + k * kPanelOutputs);
+struct FloatOperands {
+  static constexpr std::size_t kInputs = 1;
+  using Weights = F16x;
+  using Input = F16x;
+
+  static const float* row(const ProductPart& part, std::size_t r) { return part.x.row(r); }
+  static Weights weights(const std::byte* panel, std::size_t k) {
+    if constexpr (kType == tensor::DType::kF32) {
+      return load(reinterpret_cast<const float*>(panel) + k * kPanelOutputs);
+    } else if constexpr (kType == tensor::DType::kF16) {
+      return load_f16(reinterpret_cast<const std::uint16_t*>(panel) + k * kPanelOutputs);
+    } else {
+      const auto* const pairs = reinterpret_cast<const std::uint16_t*>(panel);
+      return load_bf16_of_pairs(pairs + k / 2 * 2 * kPanelOutputs, k % 2 != 0);
+    }
   }
-}
+  static Input input(const float* row, std::size_t k) { return set1(row[k]); }
+  static F16x add(F16x sum, Weights w, Input x) { return fma(w, x, sum); }
+};
 
 /// kRows rows x kPanels panels.
-template <tensor::DType kType, std::size_t kRows, std::size_t kPanels>
+template <class Operands, std::size_t kRows, std::size_t kPanels>
 void multiply_float_tile(const ProductPart& part, std::size_t first_panel, std::size_t first_row) {
   const std::byte* w[kPanels];
-  const float* x[kRows];
+  decltype(Operands::row(part, 0)) x[kRows];
   F16x sum[kRows][kPanels];
   INCIPIT_UNROLL
   for (std::size_t p = 0; p < kPanels; ++p) {
@@ -27,24 +42,27 @@ void multiply_float_tile(const ProductPart& part, std::size_t first_panel, std::
   }
   INCIPIT_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
-    x[r] = part.x.row(first_row + r);
+    x[r] = Operands::row(part, first_row + r);
     INCIPIT_UNROLL
     for (std::size_t p = 0; p < kPanels; ++p) sum[r][p] = zero();
   }
   const std::size_t panel_bytes = part.weight->panel_bytes();
-  const std::size_t input_bytes = panel_bytes / part.weight->columns();
-  for (std::size_t k = 0; k < part.weight->columns(); ++k) {
-    F16x weights[kPanels];
+  const std::size_t steps = (part.weight->columns() + Operands::kInputs - 1) / Operands::kInputs;
+  const std::size_t step_bytes = panel_bytes / steps;
+  for (std::size_t step = 0; step < steps; ++step) {
+    typename Operands::Weights weights[kPanels];
     INCIPIT_UNROLL
     for (std::size_t p = 0; p < kPanels; ++p) {
-      prefetch_l2(w[p] + kPanels * panel_bytes + k * input_bytes);
-      weights[p] = load_weights<kType>(w[p], k);
+      prefetch_l2(w[p] + kPanels * panel_bytes + step * step_bytes);
+      weights[p] = Operands::weights(w[p], step);
     }
     INCIPIT_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
-      const F16x input = set1(x[r][k]);
+      const typename Operands::Input input = Operands::input(x[r], step);
       INCIPIT_UNROLL
-      for (std::size_t p = 0; p < kPanels; ++p) sum[r][p] = fma(weights[p], input, sum[r][p]);
+      for (std::size_t p = 0; p < kPanels; ++p) {
+        sum[r][p] = Operands::add(sum[r][p], weights[p], input);
+      }
     }
   }
   INCIPIT_UNROLL
@@ -62,22 +80,23 @@ void multiply_float_tile(const ProductPart& part, std::size_t first_panel, std::
 }
 
 /// kRows rows x the panels [begin, end), as many at a time as the registers hold.
-template <tensor::DType kType, std::size_t kRows>
+template <class Operands, std::size_t kRows>
 void multiply_float_rows(const ProductPart& part, std::size_t begin, std::size_t end,
                          std::size_t row) {
   constexpr std::size_t kPanels = kFloatTilePanels[kRows - 1];
   for (; begin + kPanels <= end; begin += kPanels) {
-    multiply_float_tile<kType, kRows, kPanels>(part, begin, row);
+    multiply_float_tile<Operands, kRows, kPanels>(part, begin, row);
   }
-  for (; begin < end; ++begin) multiply_float_tile<kType, kRows, 1>(part, begin, row);
+  for (; begin < end; ++begin) multiply_float_tile<Operands, kRows, 1>(part, begin, row);
 }
 
-template <tensor::DType kType>
+template <class Operands>
 void product_float(const ProductPart& part) {
   using Rows = void (*)(const ProductPart&, std::size_t, std::size_t, std::size_t);
   static constexpr Rows kRowFunctions[kTileRows] = {
-      multiply_float_rows<kType, 1>, multiply_float_rows<kType, 2>, multiply_float_rows<kType, 3>,
-      multiply_float_rows<kType, 4>, multiply_float_rows<kType, 5>, multiply_float_rows<kType, 6>,
+      multiply_float_rows<Operands, 1>, multiply_float_rows<Operands, 2>,
+      multiply_float_rows<Operands, 3>, multiply_float_rows<Operands, 4>,
+      multiply_float_rows<Operands, 5>, multiply_float_rows<Operands, 6>,
   };
   constexpr std::size_t kPanelsInCache = 4;  // stay there while the row groups go by
   const RowGroups groups(part.x.rows, kTileRows);

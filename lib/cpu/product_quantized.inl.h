@@ -7,12 +7,16 @@
 template <tensor::DType kType>
 struct Column {
   static constexpr QuantPanel kLayout{kType};
-  static constexpr bool kNibbles = kType != tensor::DType::kQ8_0;
-  static constexpr bool kMinimum = kType == tensor::DType::kQ4_1;
   static constexpr std::size_t kPerPanel = kPanelOutputs / kColumnOutputs;
+  static constexpr bool kNibbles = kType != tensor::DType::kQ8_0;
+  static constexpr bool kMinimum = tensor::has_minimum(kType);
+  static constexpr bool kFactors = tensor::has_factors(kType);
+  // Scales of a block: the second is for what lies in high nibbles, inputs 16 and up.
+  static constexpr std::size_t kParts = kType == tensor::DType::kQ6_K ? 2 : 1;
 
   const std::byte* quants = nullptr;
   const std::byte* scales = nullptr;
+  const std::byte* factors = nullptr;
 
   Column() = default;
   Column(const PackedWeight& weight, std::size_t index) {
@@ -20,16 +24,25 @@ struct Column {
     const std::size_t lane = index % kPerPanel * kColumnOutputs;
     quants = panel + lane * QuantPanel::kLineBytes / kPanelOutputs;
     scales = panel + lane * QuantPanel::kScaleBytes / kPanelOutputs;
+    factors = panel + lane * QuantPanel::kFactorBytes / kPanelOutputs;
   }
 
   Ints line(std::size_t block, std::size_t index) const {
-    return load_line(quants + kLayout.line_offset(block, index));
+    return load_line(quants + kLayout.line_offset(block, kLayout.bit_lines + index));
   }
-  Floats scale(std::size_t block) const {
-    return load_scales(scales + kLayout.scale_offset(block));
+  Ints bits(std::size_t block, std::size_t part) const {
+    return load_bits(quants + kLayout.line_offset(block, part));
   }
+  Floats scale(std::size_t block, std::size_t part) const {
+    const Floats d = load_scales(scales + kLayout.scale_offset(block));
+    if constexpr (!kFactors) return d;
+    return multiply(d, factor(block, part));
+  }
+  /// A minimum is what is returned, of a type with factors minus that.
   Floats minimum(std::size_t block) const {
-    return load_scales(scales + kLayout.scale_offset(block) + QuantPanel::kScaleBytes);
+    const Floats m = load_scales(scales + kLayout.scale_offset(block) + QuantPanel::kScaleBytes);
+    if constexpr (!kFactors) return m;
+    return multiply(m, factor(block, 1));
   }
 
   /// Asks for the block `ahead` bytes on, into L2, which takes more misses at a time than L1.
@@ -38,8 +51,28 @@ struct Column {
     INCIPIT_UNROLL
     for (std::size_t i = 0; i < kLayout.lines; ++i) prefetch_l2(at + i * QuantPanel::kLineBytes);
     prefetch_l2(scales + ahead + kLayout.scale_offset(block));
+    if constexpr (kFactors) prefetch_l2(factors + ahead + kLayout.factor_offset(block));
+  }
+
+ private:
+  Floats factor(std::size_t block, std::size_t index) const {
+    return load_factors(factors + kLayout.factor_offset(block) + index * QuantPanel::kFactorBytes);
   }
 };
+
+/// The codes in the low (or high) nibbles of a line of a block, with their higher bits.
+template <tensor::DType kType, int kLine, bool kHigh>
+[[gnu::always_inline]] inline Ints codes_of_line(Ints line, Ints bits) {
+  const Ints nibbles = kHigh ? high_nibbles(line) : low_nibbles(line);
+  // The first of the bits wanted is to become bit 4.
+  if constexpr (Column<kType>::kLayout.bit_lines == 2) {
+    return add_bits(nibbles, shift_bytes<4 - 2 * kLine>(bits), 0x30);
+  } else if constexpr (Column<kType>::kLayout.bit_lines == 1) {
+    return add_bits(nibbles, shift_bytes<(kHigh ? 0 : 4) - kLine>(bits), 0x10);
+  } else {
+    return nibbles;
+  }
+}
 
 /// The share of a tile in prefetching the next columns: each `every`-th block from `first`, which
 /// is behind the last where there is nothing to do.
@@ -69,30 +102,76 @@ template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kCol
   }
 }
 
-/// Adds one digit of one block.
-template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void dot_digit(Dot (&dot)[kRows][kColumns],
-                                             const Column<kType> (&w)[kColumns], const RowBlock* x,
-                                             std::size_t block) {
+/// Adds one digit of what a line of nibbles has of a part of one block.
+template <tensor::DType kType, Digit kDigit, std::size_t kPart, int kLine, std::size_t kRows,
+          std::size_t kColumns>
+[[gnu::always_inline]] inline void dot_nibbles(Dot (&dot)[kRows][kColumns],
+                                               const Column<kType> (&w)[kColumns],
+                                               const Ints (&bits)[kColumns], const RowBlock* x,
+                                               std::size_t block) {
+  Ints line[kColumns], operand[kColumns];
   INCIPIT_UNROLL
-  for (std::size_t l = 0; l < Column<kType>::kLayout.lines; ++l) {
-    Ints line[kColumns], operand[kColumns];
+  for (std::size_t c = 0; c < kColumns; ++c) line[c] = w[c].line(block, kLine);
+  if constexpr (kPart == 0) {
     INCIPIT_UNROLL
     for (std::size_t c = 0; c < kColumns; ++c) {
-      line[c] = w[c].line(block, l);
-      operand[c] = Column<kType>::kNibbles ? low_nibbles(line[c]) : dot_operand<kType>(line[c]);
+      operand[c] = codes_of_line<kType, kLine, false>(line[c], bits[c]);
     }
-    add_inputs<kType, kDigit>(dot, operand, x, 4 * l);
-    if constexpr (Column<kType>::kNibbles) {
-      INCIPIT_UNROLL
-      for (std::size_t c = 0; c < kColumns; ++c) operand[c] = high_nibbles(line[c]);
-      add_inputs<kType, kDigit>(dot, operand, x, 16 + 4 * l);
+    add_inputs<kType, kDigit>(dot, operand, x, 4 * kLine);
+  }
+  if constexpr (kPart + 1 == Column<kType>::kParts) {
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      operand[c] = codes_of_line<kType, kLine, true>(line[c], bits[c]);
     }
+    add_inputs<kType, kDigit>(dot, operand, x, 16 + 4 * kLine);
   }
 }
 
-/// sum += one digit of one block, in units of that digit; the sums so far count 128 times.
-template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kColumns>
+/// Adds one digit of a part of one block.
+template <tensor::DType kType, Digit kDigit, std::size_t kPart, std::size_t kRows,
+          std::size_t kColumns>
+[[gnu::always_inline]] inline void dot_digit(Dot (&dot)[kRows][kColumns],
+                                             const Column<kType> (&w)[kColumns], const RowBlock* x,
+                                             std::size_t block) {
+  if constexpr (!Column<kType>::kNibbles) {
+    INCIPIT_UNROLL
+    for (std::size_t l = 0; l < Column<kType>::kLayout.code_lines; ++l) {
+      Ints operand[kColumns];
+      INCIPIT_UNROLL
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        operand[c] = dot_operand<kType>(w[c].line(block, l));
+      }
+      add_inputs<kType, kDigit>(dot, operand, x, 4 * l);
+    }
+  } else {
+    Ints bits[kColumns] = {};
+    if constexpr (Column<kType>::kLayout.bit_lines > 0) {
+      INCIPIT_UNROLL
+      for (std::size_t c = 0; c < kColumns; ++c) bits[c] = w[c].bits(block, kPart);
+    }
+    dot_nibbles<kType, kDigit, kPart, 0>(dot, w, bits, x, block);
+    dot_nibbles<kType, kDigit, kPart, 1>(dot, w, bits, x, block);
+    if constexpr (Column<kType>::kLayout.bit_lines > 0) make_room(dot);
+    dot_nibbles<kType, kDigit, kPart, 2>(dot, w, bits, x, block);
+    dot_nibbles<kType, kDigit, kPart, 3>(dot, w, bits, x, block);
+  }
+}
+
+/// Minus the sum of a digit over a part of a block.
+template <Digit kDigit, std::size_t kParts, std::size_t kPart>
+inline std::int32_t minus_digits(const RowBlock& x) {
+  constexpr bool kHigh = kDigit == &RowBlock::high;
+  const std::int32_t all = kHigh ? x.minus_high : x.minus_low;
+  const std::int32_t tail = kHigh ? x.minus_high_tail : x.minus_low_tail;
+  if constexpr (kParts == 1) return all;
+  return kPart == 0 ? all - tail : tail;
+}
+
+/// sum += one digit of a part of one block, in units of that digit; the sums so far count 128
+/// times.
+template <tensor::DType kType, Digit kDigit, std::size_t kPart, std::size_t kRows,
+          std::size_t kColumns>
 [[gnu::always_inline]] inline void next_digit(Ints (&sum)[kRows][kColumns],
                                               const Column<kType> (&w)[kColumns], const RowBlock* x,
                                               std::size_t block) {
@@ -100,13 +179,13 @@ template <tensor::DType kType, Digit kDigit, std::size_t kRows, std::size_t kCol
   Dot dot[kRows][kColumns];
   INCIPIT_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
-    const Ints offset = offset_sum<kType>(kFirst ? x[r].minus_high : x[r].minus_low);
+    const Ints offset = offset_sum<kType>(minus_digits<kDigit, Column<kType>::kParts, kPart>(x[r]));
     INCIPIT_UNROLL
     for (std::size_t c = 0; c < kColumns; ++c) {
       dot[r][c] = dot_start(kFirst ? offset : add_ints(shift_digit(sum[r][c]), offset));
     }
   }
-  dot_digit<kType, kDigit>(dot, w, x, block);
+  dot_digit<kType, kDigit, kPart>(dot, w, x, block);
   INCIPIT_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INCIPIT_UNROLL
@@ -122,18 +201,18 @@ template <std::size_t kRows>
   return fine != 0;
 }
 
-/// out += one block.
-template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
-[[gnu::always_inline]] inline void add_block(Floats (&out)[kRows][kColumns],
-                                             const Column<kType> (&w)[kColumns], const RowBlock* x,
-                                             std::size_t block) {
+/// out += a part of one block, without the minima.
+template <tensor::DType kType, std::size_t kPart, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void add_part(Floats (&out)[kRows][kColumns],
+                                            const Column<kType> (&w)[kColumns], const RowBlock* x,
+                                            std::size_t block, bool fine) {
   Ints sum[kRows][kColumns];
   Floats scale[kColumns];
-  next_digit<kType, &RowBlock::high>(sum, w, x, block);
+  next_digit<kType, &RowBlock::high, kPart>(sum, w, x, block);
   INCIPIT_UNROLL
-  for (std::size_t c = 0; c < kColumns; ++c) scale[c] = w[c].scale(block);
-  if (any_fine<kRows>(x)) {
-    next_digit<kType, &RowBlock::low>(sum, w, x, block);
+  for (std::size_t c = 0; c < kColumns; ++c) scale[c] = w[c].scale(block, kPart);
+  if (fine) {
+    next_digit<kType, &RowBlock::low, kPart>(sum, w, x, block);
     INCIPIT_UNROLL
     for (std::size_t c = 0; c < kColumns; ++c) scale[c] = scale_low(scale[c]);
   }
@@ -143,11 +222,26 @@ template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
     for (std::size_t r = 0; r < kRows; ++r) {
       out[r][c] = add_scaled(out[r][c], scale[c], repeat_float(x[r].d), sum[r][c]);
     }
-    if constexpr (Column<kType>::kMinimum) {
+  }
+}
+
+/// out += one block.
+template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
+[[gnu::always_inline]] inline void add_block(Floats (&out)[kRows][kColumns],
+                                             const Column<kType> (&w)[kColumns], const RowBlock* x,
+                                             std::size_t block) {
+  const bool fine = any_fine<kRows>(x);
+  add_part<kType, 0>(out, w, x, block, fine);
+  if constexpr (Column<kType>::kParts == 2) add_part<kType, 1>(out, w, x, block, fine);
+  if constexpr (Column<kType>::kMinimum) {
+    INCIPIT_UNROLL
+    for (std::size_t c = 0; c < kColumns; ++c) {
       const Floats minimum = w[c].minimum(block);
       INCIPIT_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) {
-        out[r][c] = add_product(out[r][c], minimum, repeat_float(x[r].s));
+        const Floats s = repeat_float(x[r].s);
+        out[r][c] = Column<kType>::kFactors ? subtract_product(out[r][c], minimum, s)
+                                            : add_product(out[r][c], minimum, s);
       }
     }
   }

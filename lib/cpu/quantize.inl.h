@@ -23,12 +23,14 @@ inline __m256i to_bytes(const __m256i (&x)[4]) {
   return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-inline std::int32_t sum_of_bytes(__m256i bytes) {
+/// Minus the sums of all 32 bytes and of the last 16.
+inline void subtract_bytes(__m256i bytes, std::int32_t& minus_all, std::int32_t& minus_tail) {
   const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-  const __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-  four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-  return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+  const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(-1));
+  __m128i sums = _mm_hadd_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+  sums = _mm_hadd_epi32(sums, sums);  // front, tail, twice
+  minus_tail = _mm_extract_epi32(sums, 1);
+  minus_all = _mm_cvtsi128_si32(sums) + minus_tail;
 }
 
 inline void store_bytes(std::int8_t* out, __m256i bytes) {
@@ -61,8 +63,9 @@ inline void quantize_block(const float* in, float columns, float threshold, RowB
   const __m256i low_bytes = fine ? to_bytes(low) : _mm256_setzero_si256();
   store_bytes(out.high, high_bytes);
   store_bytes(out.low, low_bytes);
-  out.minus_high = -sum_of_bytes(high_bytes);
-  out.minus_low = fine ? -sum_of_bytes(low_bytes) : 0;
+  subtract_bytes(high_bytes, out.minus_high, out.minus_high_tail);
+  out.minus_low = out.minus_low_tail = 0;
+  if (fine) subtract_bytes(low_bytes, out.minus_low, out.minus_low_tail);
   out.d = top / kLargest;
   out.s = out.d * kLowDigit * static_cast<float>(-((out.minus_high << kDigitBits) + out.minus_low));
   out.fine = fine ? 1 : 0;

@@ -23,11 +23,13 @@
 // kTinyActivation counts as zero; one with a value above kLargestActivation, an infinity or a NaN
 // gets d = NaN, so that the damage shows.
 //
-// One output is, block by block along K, with the weight's scale d_w, minimum m_w (Q4_1 only) and
-// integers q_w:
+// One output is, block by block along K, with the weight's scale d_w, minimum m_w and integers q_w
+// (tensor::Codes: code less offset):
 //
 //   out = fma(d_w * (d / 128), float(sum of q_w * (128 * high + low)), out)
-//   out = fma(m_w, s, out)                                                        (Q4_1)
+//   out = fma(m_w, s, out)                                    (types that have a minimum)
+//
+// Q6_K, which has two scales in a block, does the first step for inputs 0 to 15, then 16 to 31.
 //
 // Powers of two are exact (the limits above see to that), so a kernel may leave out the low digits
 // and the 128s where no row that it works on is fine.
@@ -47,9 +49,10 @@ struct RowBlock {
   float d, s;
   // Minus the sums of the digits: what turns sums over q_w + offset into sums over q_w.
   std::int32_t minus_high, minus_low;
-  std::uint32_t fine;  // 1, or 0: low is zero
+  std::int32_t minus_high_tail, minus_low_tail;  // of inputs 16 to 31 alone
+  std::uint32_t fine;                            // 1, or 0: low is zero
 };
-static_assert(sizeof(RowBlock) == 84);
+static_assert(sizeof(RowBlock) == 92);
 
 /// Rows of a matrix are multiplied in groups of at most `limit` whose sizes differ by one at most.
 /// Their blocks lie as [group][block along K][row of the group], one stream for a kernel to read.

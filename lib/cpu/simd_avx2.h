@@ -111,6 +111,16 @@ inline __m256 widen_bf16(const std::uint16_t* p) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 inline F16x load_bf16(const std::uint16_t* p) { return {widen_bf16(p), widen_bf16(p + 8)}; }
+/// One of each of 16 pairs of BF16 numbers.
+inline F16x load_bf16_of_pairs(const std::uint16_t* p, bool second) {
+  const __m128i shift = _mm_cvtsi32_si128(second ? 0 : 16);
+  const auto half = [&](const std::uint16_t* pairs) {
+    const __m256i bits =
+        _mm256_sll_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs)), shift);
+    return _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(-65536)));
+  };
+  return {half(p), half(p + 16)};
+}
 inline __m256i round_bf16(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

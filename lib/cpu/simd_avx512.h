@@ -77,6 +77,11 @@ inline F16x load_bf16(const std::uint16_t* p) {
       _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+/// One of each of 16 pairs of BF16 numbers.
+inline F16x load_bf16_of_pairs(const std::uint16_t* p, bool second) {
+  const __m512i pairs = _mm512_sll_epi32(_mm512_loadu_si512(p), _mm_cvtsi32_si128(second ? 0 : 16));
+  return {_mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-65536)))};
+}
 /// Round to nearest even; no NaNs.
 inline void store_bf16(std::uint16_t* p, F16x a) {
   const __m512i bits = _mm512_castps_si512(a.v);

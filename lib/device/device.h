@@ -2,6 +2,7 @@
 #ifndef INCIPIT_DEVICE_DEVICE_H_
 #define INCIPIT_DEVICE_DEVICE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,8 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/check.h"
+#include "base/function_ref.h"
 #include "device/attention_plan.h"
 #include "device/kv_layout.h"
 #include "tensor/dtype.h"
@@ -108,7 +111,7 @@ struct DeviceInfo {
   // Names the arithmetic, KV order included. Two devices with equal names give equal bits.
   std::string numerics = {};
   unsigned threads = 1;
-  tensor::DType default_kv_type = tensor::DType::kF16;
+  KvFormat default_kv_type = KvFormat::kF16;
   PlanOptions plan = {};  // segment_tokens is part of the numerics
 };
 
@@ -124,9 +127,22 @@ class Device {
   virtual void upload(base::Bytes from, std::byte* to) = 0;
   virtual void download(const std::byte* from, std::span<std::byte> to) = 0;
 
-  /// Repacks a weight once; `bytes` (row-major, as in the file) is not needed afterwards.
+  /// Fills `next` with the bytes of the rows that follow those it gave before.
+  using ReadRows = base::FunctionRef<void(std::span<std::byte> next)>;
+
+  /// Repacks a weight, whose rows lie row-major as in the file. Reads them once, a few MiB of whole
+  /// rows at a time, so that a model takes little more memory while it loads than later.
   virtual std::unique_ptr<Weight> make_weight(tensor::DType type, std::size_t rows,
-                                              std::size_t columns, base::Bytes bytes) = 0;
+                                              std::size_t columns, ReadRows read) = 0;
+  /// The same from memory.
+  std::unique_ptr<Weight> make_weight(tensor::DType type, std::size_t rows, std::size_t columns,
+                                      base::Bytes bytes) {
+    return make_weight(type, rows, columns, [&](std::span<std::byte> next) {
+      INCIPIT_CHECK(next.size() <= bytes.size());
+      std::ranges::copy(bytes.first(next.size()), next.begin());
+      bytes = bytes.subspan(next.size());
+    });
+  }
 
   /// out[i] = table row ids[i].
   virtual void embed(const Weight& table, std::span<const std::int32_t> ids, Matrix out) = 0;

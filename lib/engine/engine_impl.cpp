@@ -34,14 +34,16 @@ std::size_t context_of(const EngineOptions& options, const model::ModelConfig& c
   return options.max_context == 0 ? config.context : options.max_context;
 }
 
-tensor::DType kv_type_of(KvType type, const device::DeviceInfo& device) {
+device::KvFormat kv_format_of(KvType type, const device::DeviceInfo& device) {
   switch (type) {
     case KvType::kF32:
-      return tensor::DType::kF32;
+      return device::KvFormat::kF32;
     case KvType::kF16:
-      return tensor::DType::kF16;
+      return device::KvFormat::kF16;
     case KvType::kBF16:
-      return tensor::DType::kBF16;
+      return device::KvFormat::kBF16;
+    case KvType::kInt8:
+      return device::KvFormat::kInt8;
     case KvType::kAuto:
       break;
   }
@@ -68,7 +70,7 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options, std::si
                                            const model::ModelConfig& config,
                                            device::Device& device) {
   const device::KvLayout layout({config.layers, config.kv_heads, config.head_dim,
-                                 kv_type_of(options.kv_type, device.info())});
+                                 kv_format_of(options.kv_type, device.info())});
   kv::KvCacheOptions cache;
   cache.blocks = pool_blocks(options, context, layout);
   return std::make_unique<kv::KvCache>(device, layout, cache);
@@ -85,7 +87,7 @@ std::string model_fields(const model::Transformer& transformer, const text::Toke
       .add("rope pairs", static_cast<std::uint64_t>(config.rope_pairs))
       .add("rope frequencies", std::as_bytes(std::span(config.rope_frequencies)))
       .add("tokenizer", tokenizer.fingerprint())
-      .add("kv type", tensor::name(layout.shape().type))
+      .add("kv type", device::name(layout.shape().type))
       .add("kv layers", layout.shape().layers)
       .add("kv heads", layout.shape().kv_heads)
       .add("head dim", layout.shape().head_dim);
@@ -98,7 +100,7 @@ ModelInfo describe(const model::Transformer& transformer, const device::Device& 
   ModelInfo info;
   info.name = config.name;
   info.architecture = config.architecture;
-  info.numerics = device.info().numerics + "/kv-" + std::string(tensor::name(layout.shape().type));
+  info.numerics = device.info().numerics + "/kv-" + std::string(device::name(layout.shape().type));
   info.context = context;
   info.vocabulary = config.vocabulary;
   info.parameters = transformer.weights().parameters;

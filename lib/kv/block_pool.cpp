@@ -13,7 +13,7 @@ namespace {
 // Block and node ids are 32 bits wide, and the index keeps two slots per block.
 constexpr std::size_t kMaxBlocks = std::size_t{1} << 30;
 
-// All bits set is a NaN in each of F32, F16 and BF16.
+// All bits set is a NaN in each of F32, F16 and BF16, and in the scales of int8.
 constexpr std::byte kNanByte{0xff};
 
 std::size_t pool_bytes(std::size_t blocks, std::size_t block_bytes) {

@@ -145,15 +145,15 @@ constexpr std::array kFormats = std::to_array<Format>({
     {1, "F16", tensor::DType::kF16},
     {2, "Q4_0", tensor::DType::kQ4_0},
     {3, "Q4_1", tensor::DType::kQ4_1},
-    {6, "Q5_0"},
-    {7, "Q5_1"},
+    {6, "Q5_0", tensor::DType::kQ5_0},
+    {7, "Q5_1", tensor::DType::kQ5_1},
     {8, "Q8_0", tensor::DType::kQ8_0},
     {9, "Q8_1"},
     {10, "Q2_K"},
     {11, "Q3_K"},
-    {12, "Q4_K"},
-    {13, "Q5_K"},
-    {14, "Q6_K"},
+    {12, "Q4_K", tensor::DType::kQ4_K},
+    {13, "Q5_K", tensor::DType::kQ5_K},
+    {14, "Q6_K", tensor::DType::kQ6_K},
     {15, "Q8_K"},
     {16, "IQ2_XXS"},
     {17, "IQ2_XS"},
@@ -175,6 +175,14 @@ constexpr std::array kFormats = std::to_array<Format>({
     {39, "MXFP4"},
 });
 
+std::string readable_formats() {
+  std::string names;
+  for (const Format& format : kFormats) {
+    if (format.type) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return names;
+}
+
 tensor::DType read_format(FrontReader& front, std::string_view tensor,
                           const std::filesystem::path& file) {
   const auto id = front.read<std::uint32_t>();
@@ -183,9 +191,8 @@ tensor::DType read_format(FrontReader& front, std::string_view tensor,
   if (known != kFormats.end() && known->type) return *known->type;
   const std::string type =
       known != kFormats.end() ? std::string(known->name) : "unknown (" + std::to_string(id) + ")";
-  fail(file, "the type of tensor '" + std::string(tensor) + "' is " + type +
-                 "; incipit reads F32, F16, BF16, Q8_0, Q4_0 and Q4_1, so take a model file that "
-                 "is quantised to one of these");
+  fail(file, "the type of tensor '" + std::string(tensor) + "' is " + type + "; incipit reads " +
+                 readable_formats() + ", so take a model file that is quantised to one of these");
 }
 
 // With its offset still as in the file: from the begin of the data.

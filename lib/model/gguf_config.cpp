@@ -132,7 +132,7 @@ class ConfigReader {
       fail(metadata_.file(), "tensor 'rope_freqs.weight' is not " + std::to_string(factors.size()) +
                                  " F32 values; the file is damaged");
     }
-    tensors_.read(*tensor, std::as_writable_bytes(std::span(factors)));
+    tensors_.read(*tensor, 0, std::as_writable_bytes(std::span(factors)));
     divide_frequencies(config_.rope_frequencies, factors);
   }
 

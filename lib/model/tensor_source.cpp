@@ -58,9 +58,10 @@ const TensorInfo* TensorSource::find(std::string_view name) const noexcept {
   return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
-void TensorSource::read(const TensorInfo& tensor, std::span<std::byte> out) const {
-  INCIPIT_CHECK(out.size() == tensor.bytes);
-  files_[tensor.file].read(tensor.offset, out);
+void TensorSource::read(const TensorInfo& tensor, std::uint64_t begin,
+                        std::span<std::byte> out) const {
+  INCIPIT_CHECK(begin <= tensor.bytes && out.size() <= tensor.bytes - begin);
+  files_[tensor.file].read(tensor.offset + begin, out);
 }
 
 }  // namespace incipit::model

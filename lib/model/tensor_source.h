@@ -49,8 +49,8 @@ class TensorSource {
   /// The path that errors about the model as a whole name.
   const std::filesystem::path& first_file() const { return files_.front().path(); }
 
-  /// Fills `out`, which has tensor.bytes bytes.
-  void read(const TensorInfo& tensor, std::span<std::byte> out) const;
+  /// Fills `out` with the tensor's bytes from its `begin`-th on.
+  void read(const TensorInfo& tensor, std::uint64_t begin, std::span<std::byte> out) const;
 
  private:
   std::vector<base::ReadFile> files_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "model/files.h"
+#include "tensor/quantized_blocks.h"
 
 namespace incipit::model {
 
@@ -192,11 +194,12 @@ bool words_finite(base::Bytes bytes) noexcept {
   return finite;
 }
 
-// Of blocks that begin with `scales` f16 numbers.
-bool blocks_finite(base::Bytes bytes, std::size_t block_bytes, std::size_t scales) noexcept {
+// Of blocks that hold `scales` f16 numbers from byte `first` on.
+bool blocks_finite(base::Bytes bytes, std::size_t block_bytes, std::size_t scales,
+                   std::size_t first = 0) noexcept {
   bool finite = true;
   for (std::size_t i = 0; i + block_bytes <= bytes.size(); i += block_bytes) {
-    finite &= words_finite<std::uint16_t, 0x7C00>(bytes.subspan(i, scales * 2));
+    finite &= words_finite<std::uint16_t, 0x7C00>(bytes.subspan(i + first, scales * 2));
   }
   return finite;
 }
@@ -214,36 +217,35 @@ ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
                           const std::function<void(double fraction)>& progress) {
   ModelWeights weights;
   const std::vector<Slot> slots = match_tensors(source, names, config, weights);
-  std::uint64_t largest = 0;
-  double total = 0.0;
-  for (const Slot& slot : slots) {
-    largest = std::max(largest, slot.tensor->bytes);
-    total += static_cast<double>(slot.tensor->bytes);
-  }
-  const auto room = std::make_unique_for_overwrite<std::byte[]>(largest);
+  double total = 0.0, done = 0.0;
+  for (const Slot& slot : slots) total += static_cast<double>(slot.tensor->bytes);
   base::StreamHash128 hash;
-  double done = 0.0;
   for (const Slot& slot : slots) {
     const TensorInfo& tensor = *slot.tensor;
-    const std::span<std::byte> bytes(room.get(), tensor.bytes);
-    source.read(tensor, bytes);
-    hash.update(base::as_bytes(describe(tensor)));
-    hash.update(bytes);
-    if (!all_finite(tensor.type, bytes)) {
-      fail(source.file_of(tensor), "tensor '" + tensor.name +
-                                       "' holds infinities or NaN; the file is damaged or was "
-                                       "converted with overflow");
-    }
     const std::size_t columns = tensor.shape.back();
+    hash.update(base::as_bytes(describe(tensor)));
+    std::uint64_t position = 0;
+    const auto read = [&](std::span<std::byte> next) {  // whole rows
+      source.read(tensor, position, next);
+      position += next.size();
+      hash.update(next);
+      if (!all_finite(tensor.type, next)) {
+        fail(source.file_of(tensor), "tensor '" + tensor.name +
+                                         "' holds infinities or NaN; the file is damaged or was "
+                                         "converted with overflow");
+      }
+      done += static_cast<double>(next.size());
+      if (progress) progress(done / total);
+    };
     if (slot.matrix != nullptr) {
-      *slot.matrix = device.make_weight(tensor.type, tensor.shape.front(), columns, bytes);
+      *slot.matrix = device.make_weight(tensor.type, tensor.shape.front(), columns, read);
       weights.parameters += tensor.shape.front() * columns;
     } else {
+      std::vector<std::byte> bytes(tensor.bytes);
+      read(bytes);
       *slot.vector = upload_vector(device, tensor.type, columns, bytes);
       weights.parameters += columns;
     }
-    done += static_cast<double>(tensor.bytes);
-    if (progress) progress(done / total);
   }
   weights.digest = hash.digest();
   return weights;
@@ -259,9 +261,15 @@ bool all_finite(tensor::DType type, base::Bytes bytes) noexcept {
       return words_finite<std::uint16_t, 0x7F80>(bytes);
     case tensor::DType::kQ8_0:
     case tensor::DType::kQ4_0:
+    case tensor::DType::kQ5_0:
       return blocks_finite(bytes, tensor::block_bytes(type), 1);
     case tensor::DType::kQ4_1:
+    case tensor::DType::kQ5_1:
+    case tensor::DType::kQ4_K:
+    case tensor::DType::kQ5_K:
       return blocks_finite(bytes, tensor::block_bytes(type), 2);
+    case tensor::DType::kQ6_K:
+      return blocks_finite(bytes, sizeof(tensor::BlockQ6_K), 1, offsetof(tensor::BlockQ6_K, d));
   }
   return false;
 }

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "tensor/quantized_blocks.h"
 
 namespace incipit::tensor {
 namespace {
@@ -30,46 +31,26 @@ constexpr Format format_of(DType type) noexcept {
       return {"Q4_0", 32, sizeof(BlockQ4_0)};
     case DType::kQ4_1:
       return {"Q4_1", 32, sizeof(BlockQ4_1)};
+    case DType::kQ5_0:
+      return {"Q5_0", 32, sizeof(BlockQ5_0)};
+    case DType::kQ5_1:
+      return {"Q5_1", 32, sizeof(BlockQ5_1)};
+    case DType::kQ4_K:
+      return {"Q4_K", 256, sizeof(BlockQ4_K)};
+    case DType::kQ5_K:
+      return {"Q5_K", 256, sizeof(BlockQ5_K)};
+    case DType::kQ6_K:
+      return {"Q6_K", 256, sizeof(BlockQ6_K)};
   }
   return {"?", 1, 0};
 }
 
-// Rows of a file may begin at any byte, so blocks are copied out before they are read.
+// Rows of a file may begin at any byte.
 template <class T>
 T load(const std::byte* in, std::size_t index) noexcept {
   T value;
   std::memcpy(&value, in + index * sizeof(T), sizeof(T));
   return value;
-}
-
-int low(std::uint8_t pair) noexcept { return pair & 15; }
-int high(std::uint8_t pair) noexcept { return pair >> 4; }
-
-void expand(const BlockQ8_0& block, float* out) noexcept {
-  const float d = f16_to_f32(block.d);
-  for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(block.q[j]);
-}
-
-void expand(const BlockQ4_0& block, float* out) noexcept {
-  const float d = f16_to_f32(block.d);
-  for (int j = 0; j < 16; ++j) {
-    out[j] = d * static_cast<float>(low(block.q[j]) - 8);
-    out[j + 16] = d * static_cast<float>(high(block.q[j]) - 8);
-  }
-}
-
-void expand(const BlockQ4_1& block, float* out) noexcept {
-  const float d = f16_to_f32(block.d);
-  const float m = f16_to_f32(block.m);
-  for (int j = 0; j < 16; ++j) {
-    out[j] = d * static_cast<float>(low(block.q[j])) + m;
-    out[j + 16] = d * static_cast<float>(high(block.q[j])) + m;
-  }
-}
-
-template <class Block>
-void expand_row(const std::byte* in, std::span<float> out) noexcept {
-  for (std::size_t b = 0; b < out.size() / 32; ++b) expand(load<Block>(in, b), &out[b * 32]);
 }
 
 }  // namespace
@@ -146,14 +127,11 @@ void dequantize_row(DType type, const std::byte* in, std::span<float> out) {
     case DType::kBF16:
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = bf16_to_f32(load<std::uint16_t>(in, i));
       return;
-    case DType::kQ8_0:
-      return expand_row<BlockQ8_0>(in, out);
-    case DType::kQ4_0:
-      return expand_row<BlockQ4_0>(in, out);
-    case DType::kQ4_1:
-      return expand_row<BlockQ4_1>(in, out);
+    default:
+      for (std::size_t i = 0; i < out.size() / kRun; ++i) {
+        expand(type, read_codes(type, in, i), out.subspan(i * kRun).first<kRun>());
+      }
   }
-  base::throw_error(ErrorCode::kInternal, "dequantize_row: unknown element format");
 }
 
 }  // namespace incipit::tensor

@@ -11,32 +11,28 @@
 namespace incipit::tensor {
 
 /// Element formats of files, weights and KV. The quantised ones are GGUF's: a row is cut into
-/// blocks of 32 elements that share a scale (and a minimum).
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_1 };
+/// blocks of 32 or 256 elements that share scales (and minima); see quantized_blocks.h.
+enum class DType : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K
+};
 
 std::string_view name(DType type) noexcept;       // "Q4_1"
-std::size_t block_elements(DType type) noexcept;  // 1 or 32
+std::size_t block_elements(DType type) noexcept;  // 1, 32 or 256
 std::size_t block_bytes(DType type) noexcept;
 bool is_quantized(DType type) noexcept;
 
 /// Bytes of a row. Throws Error{kModelUnreadable} where `columns` is no multiple of the block.
 std::size_t row_bytes(DType type, std::size_t columns);
-
-// GGUF block layouts. Element j of a 4-bit block is the low nibble of q[j] for j < 16, else the
-// high nibble of q[j - 16].
-struct BlockQ8_0 {  // x = d * q
-  std::uint16_t d;  // f16
-  std::int8_t q[32];
-};
-struct BlockQ4_0 {  // x = d * (q - 8)
-  std::uint16_t d;
-  std::uint8_t q[16];
-};
-struct BlockQ4_1 {  // x = d * q + m
-  std::uint16_t d, m;
-  std::uint8_t q[16];
-};
-static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20);
 
 inline float bf16_to_f32(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);

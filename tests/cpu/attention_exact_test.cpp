@@ -157,7 +157,7 @@ TEST_CASE("Rows that share blocks they only partly see") {
 
 TEST_CASE("More heads than a tile or a pass holds") {
   for (const Path& path : paths()) {
-    TestPool pool({1, 1, 16, DType::kBF16}, 30, 9);
+    TestPool pool({1, 1, 16, KvFormat::kBF16}, 30, 9);
     const TestSequence sequence = make_sequence(pool, 300, 1);
     device::AttentionParams params;
     params.heads = 19;

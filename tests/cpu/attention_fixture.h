@@ -26,8 +26,8 @@
 namespace incipit::testing::attention {
 
 using device::BlockId;
+using device::KvFormat;
 using device::SequenceRows;
-using tensor::DType;
 
 struct Path {
   std::string name;
@@ -66,7 +66,8 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// A pool that hands out its blocks in random order. Each element is NaN until it is written.
+/// A pool that hands out its blocks in random order. Each element (of int8: each scale) is NaN
+/// until it is written.
 class TestPool {
  public:
   TestPool(const device::KvShape& shape, std::size_t blocks, std::uint64_t seed)
@@ -99,85 +100,131 @@ class TestPool {
 
   /// Random K and V of one token in all layers and heads.
   void write_token(BlockId block, std::size_t position) {
-    for_each_element([&](std::size_t layer, std::size_t head, std::size_t dim) {
-      write(k_base(block, layer, head), k_index(position, dim), random_.value());
-      write(v_base(block, layer, head), v_index(position, dim), random_.value());
+    for_each_row(block, [&](const Row& row) {
+      if (scaled()) set_scale(row, position, 0.01f * static_cast<float>(random_.between(1, 4)));
+      for (std::size_t dim = 0; dim < shape().head_dim; ++dim) {
+        write(row, position, dim, scaled() ? integer() : random_.value());
+      }
     });
   }
   /// The same value in all of a token's K and V.
   void fill_token(BlockId block, std::size_t position, float value) {
-    for_each_element([&](std::size_t layer, std::size_t head, std::size_t dim) {
-      write(k_base(block, layer, head), k_index(position, dim), value);
-      write(v_base(block, layer, head), v_index(position, dim), value);
+    for_each_row(block, [&](const Row& row) {
+      if (scaled()) set_scale(row, position, value);
+      for (std::size_t dim = 0; dim < shape().head_dim; ++dim) {
+        write(row, position, dim, scaled() ? 1.0f : value);
+      }
     });
   }
   void copy_token(BlockId from, BlockId to, std::size_t position) {
-    for_each_element([&](std::size_t layer, std::size_t head, std::size_t dim) {
-      write(k_base(to, layer, head), k_index(position, dim),
-            static_cast<float>(k(from, layer, head, position, dim)));
-      write(v_base(to, layer, head), v_index(position, dim),
-            static_cast<float>(v(from, layer, head, position, dim)));
+    const std::ptrdiff_t distance = view().block(from) - view().block(to);
+    for_each_row(to, [&](const Row& row) {
+      const Row source = {row.base + distance, row.key};
+      if (scaled()) set_scale(row, position, scale(source, position));
+      for (std::size_t dim = 0; dim < shape().head_dim; ++dim) {
+        write(row, position, dim, read(source, position, dim));
+      }
     });
   }
   double k(BlockId block, std::size_t layer, std::size_t head, std::size_t position,
            std::size_t dim) {
-    return read(k_base(block, layer, head), k_index(position, dim));
+    return value(k_row(block, layer, head), position, dim);
   }
   double v(BlockId block, std::size_t layer, std::size_t head, std::size_t position,
            std::size_t dim) {
-    return read(v_base(block, layer, head), v_index(position, dim));
+    return value(v_row(block, layer, head), position, dim);
   }
+  /// One element; of int8 all of the token's in this head, by their scale.
   void set_k(BlockId block, std::size_t layer, std::size_t head, std::size_t position,
              std::size_t dim, float value) {
-    write(k_base(block, layer, head), k_index(position, dim), value);
+    set(k_row(block, layer, head), position, dim, value);
   }
   void set_v(BlockId block, std::size_t layer, std::size_t head, std::size_t position,
              std::size_t dim, float value) {
-    write(v_base(block, layer, head), v_index(position, dim), value);
+    set(v_row(block, layer, head), position, dim, value);
   }
 
  private:
+  /// K or V of one head of a block.
+  struct Row {
+    std::byte* base;
+    bool key;
+  };
+
   template <class Body>
-  void for_each_element(const Body& body) const {
+  void for_each_row(BlockId block, const Body& body) {
     for (std::size_t layer = 0; layer < shape().layers; ++layer) {
       for (std::size_t head = 0; head < shape().kv_heads; ++head) {
-        for (std::size_t dim = 0; dim < shape().head_dim; ++dim) body(layer, head, dim);
+        body(k_row(block, layer, head));
+        body(v_row(block, layer, head));
       }
     }
   }
-  std::byte* k_base(BlockId block, std::size_t layer, std::size_t head) {
-    return view().block(block) + layout_.k_offset(layer, head);
+  Row k_row(BlockId block, std::size_t layer, std::size_t head) {
+    return {view().block(block) + layout_.k_offset(layer, head), true};
   }
-  std::byte* v_base(BlockId block, std::size_t layer, std::size_t head) {
-    return view().block(block) + layout_.v_offset(layer, head);
+  Row v_row(BlockId block, std::size_t layer, std::size_t head) {
+    return {view().block(block) + layout_.v_offset(layer, head), false};
   }
-  std::size_t k_index(std::size_t position, std::size_t dim) const {
-    return shape().type == DType::kF32 ? cpu::k_index_f32(position, dim)
-                                       : cpu::k_index_16(position, dim);
+  bool scaled() const { return shape().type == KvFormat::kInt8; }
+  float integer() { return std::clamp(std::round(random_.value() * 50.0f), -127.0f, 127.0f); }
+
+  std::byte* scale_at(const Row& row, std::size_t position) const {
+    return row.base + layout_.scales_offset() + position * sizeof(float);
   }
-  std::size_t v_index(std::size_t position, std::size_t dim) const {
-    return shape().type == DType::kF32 ? cpu::v_index_f32(position, dim, shape().head_dim)
-                                       : cpu::v_index_16(position, dim, shape().head_dim);
+  void set_scale(const Row& row, std::size_t position, float scale) const {
+    std::memcpy(scale_at(row, position), &scale, sizeof(float));
   }
-  void write(std::byte* base, std::size_t index, float value) const {
-    if (shape().type == DType::kF32) {
-      std::memcpy(base + index * 4, &value, 4);
-      return;
+  float scale(const Row& row, std::size_t position) const {
+    float scale;
+    std::memcpy(&scale, scale_at(row, position), sizeof(float));
+    return scale;
+  }
+
+  std::byte* element(const Row& row, std::size_t position, std::size_t dim) const {
+    const std::size_t head_dim = shape().head_dim;
+    const bool f32 = shape().type == KvFormat::kF32;
+    const std::size_t k_index =
+        f32 ? cpu::k_index_f32(position, dim) : cpu::k_index_pairs(position, dim);
+    const std::size_t v_index = f32 ? cpu::v_index_f32(position, dim, head_dim)
+                                    : cpu::v_index_pairs(position, dim, head_dim);
+    return row.base + (row.key ? k_index : v_index) * device::value_bytes(shape().type);
+  }
+  // Of int8 the integer.
+  void write(const Row& row, std::size_t position, std::size_t dim, float value) const {
+    std::byte* const to = element(row, position, dim);
+    if (shape().type == KvFormat::kF32) {
+      std::memcpy(to, &value, 4);
+    } else if (scaled()) {
+      *to = static_cast<std::byte>(static_cast<std::int8_t>(value));
+    } else {
+      const std::uint16_t bits =
+          shape().type == KvFormat::kF16 ? tensor::f32_to_f16(value) : tensor::f32_to_bf16(value);
+      std::memcpy(to, &bits, 2);
     }
-    const std::uint16_t bits =
-        shape().type == DType::kF16 ? tensor::f32_to_f16(value) : tensor::f32_to_bf16(value);
-    std::memcpy(base + index * 2, &bits, 2);
   }
-  double read(const std::byte* base, std::size_t index) const {
-    float value;
-    if (shape().type == DType::kF32) {
-      std::memcpy(&value, base + index * 4, 4);
-      return static_cast<double>(value);
+  float read(const Row& row, std::size_t position, std::size_t dim) const {
+    const std::byte* const from = element(row, position, dim);
+    if (scaled()) return static_cast<float>(static_cast<std::int8_t>(*from));
+    if (shape().type == KvFormat::kF32) {
+      float value;
+      std::memcpy(&value, from, 4);
+      return value;
     }
     std::uint16_t bits;
-    std::memcpy(&bits, base + index * 2, 2);
-    value = shape().type == DType::kF16 ? tensor::f16_to_f32(bits) : tensor::bf16_to_f32(bits);
-    return static_cast<double>(value);
+    std::memcpy(&bits, from, 2);
+    return shape().type == KvFormat::kF16 ? tensor::f16_to_f32(bits) : tensor::bf16_to_f32(bits);
+  }
+  double value(const Row& row, std::size_t position, std::size_t dim) const {
+    const auto read_value = static_cast<double>(read(row, position, dim));
+    return scaled() ? read_value * static_cast<double>(scale(row, position)) : read_value;
+  }
+  void set(const Row& row, std::size_t position, std::size_t dim, float value) const {
+    if (scaled()) {
+      set_scale(row, position, value);
+    } else {
+      write(row, position, dim, value);
+    }
   }
 
   device::KvLayout layout_;

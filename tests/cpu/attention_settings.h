@@ -19,7 +19,7 @@ inline constexpr std::size_t kWidth = 4 * 32;  // of a row of queries: heads * h
 
 struct Setting {
   Path path;
-  DType type = DType::kF32;
+  KvFormat type = KvFormat::kF32;
   device::KvShape shape = {};
   device::AttentionParams params = {};
 };
@@ -29,7 +29,7 @@ struct Setting {
 inline void for_each_setting(const std::function<void(const Setting&)>& body) {
   std::size_t turn = 0;
   for (const Path& path : paths()) {
-    for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const KvFormat type : {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16, KvFormat::kInt8}) {
       for (const bool curved : {false, true}) {
         Setting setting{path, type, {2, 2, 32, type}, {}};
         setting.params.layer = 1;
@@ -41,7 +41,7 @@ inline void for_each_setting(const std::function<void(const Setting&)>& body) {
           setting.params.soft_cap = turn % 2 == 0 ? 4.0f : 0.0f;
           if (turn % 3 != 1) setting.params.alibi_slopes = kSlopes;
         }
-        CAPTURE(path.name, tensor::name(type), curved, setting.params.window);
+        CAPTURE(path.name, device::name(type), curved, setting.params.window);
         body(setting);
       }
     }

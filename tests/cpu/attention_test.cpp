@@ -16,6 +16,7 @@ namespace incipit::testing::attention {
 namespace {
 
 constexpr double kEpsilon = 1.0 / (1 << 23);
+constexpr double kVanishing = 1e-30;  // weights that small may be zero
 
 /// What one head of one row should be, and how far off the path's arithmetic may be.
 struct Expected {
@@ -23,7 +24,8 @@ struct Expected {
 };
 
 bool rounds_to_bf16(const Path& path, const device::KvShape& shape) {
-  return path.features.avx512_bf16 && shape.type == DType::kBF16 && shape.head_dim % 16 == 0 &&
+  const bool exact_in_bf16 = shape.type == KvFormat::kBF16 || shape.type == KvFormat::kInt8;
+  return path.features.avx512_bf16 && exact_in_bf16 && shape.head_dim % 16 == 0 &&
          shape.head_dim <= 256;
 }
 
@@ -101,10 +103,12 @@ Weights reference_weights(const device::AttentionParams& params, const StoredKv&
 
 /// Errors of first order, each at its worst: those of scores change weights by twice their size
 /// (the key's own and the maximum's), weights round once more (to 9 bits with BF16 dot products),
-/// and a changed weight moves the output by its distance from the value that it weighs.
-Expected reference(const StoredKv& kv, const Weights& weights, std::size_t dims, bool bf16) {
+/// and a changed weight moves the output by its distance from the value that it weighs; or by all
+/// of that value where the sum of the weights is that of other ones, `scaled` ones being rounded.
+Expected reference(const StoredKv& kv, const Weights& weights, std::size_t dims, bool bf16,
+                   bool scaled) {
   const std::size_t count = weights.weights.size();
-  const double weight_error = 2.0 * weights.score_error + (bf16 ? 1.01 / 512.0 : 1e-6);
+  const double rounding = !bf16 ? 1e-6 : scaled ? 1.01 / 256.0 : 1.01 / 512.0;
   const double sum_error = kEpsilon * (static_cast<double>(count) + 16.0);
   Expected expected;
   for (std::size_t i = 0; i < dims; ++i) {
@@ -118,7 +122,8 @@ Expected reference(const StoredKv& kv, const Weights& weights, std::size_t dims,
       spread += weights.weights[key] * std::abs(value(key) - mean);
     }
     expected.value.push_back(mean);
-    expected.tolerance.push_back(1.02 * weight_error * spread + sum_error * size);
+    const double moved = 2.0 * weights.score_error * spread + rounding * (scaled ? size : spread);
+    expected.tolerance.push_back(1.02 * moved + sum_error * size + kVanishing);
   }
   return expected;
 }
@@ -137,8 +142,8 @@ double worst_error(const Path& path, TestPool& pool, const device::AttentionPara
       make_query(sequence, position, query);
       const std::vector<double> q = rounded_query(std::span(query).subspan(head * dims, dims),
                                                   params.scale, params.soft_cap, bf16);
-      const Expected expected =
-          reference(kv, reference_weights(params, kv, position, head, q), dims, bf16);
+      const Expected expected = reference(kv, reference_weights(params, kv, position, head, q),
+                                          dims, bf16, pool.shape().type == KvFormat::kInt8);
       for (std::size_t i = 0; i < dims; ++i) {
         const double got = static_cast<double>(out[position * width + head * dims + i]);
         const double error = std::abs(got - expected.value[i]) / expected.tolerance[i];
@@ -153,7 +158,8 @@ struct Shape {
   std::size_t head_dim, kv_heads, group;
 };
 
-constexpr std::array<DType, 3> kTypes = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr std::array<KvFormat, 4> kTypes = {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16,
+                                            KvFormat::kInt8};
 constexpr std::array<std::uint32_t, 10> kRows = {0, 1, 14, 15, 16, 17, 255, 256, 257, 270};
 
 device::AttentionParams params_of(const Shape& shape) {
@@ -164,7 +170,7 @@ device::AttentionParams params_of(const Shape& shape) {
   return params;
 }
 
-double run_and_compare(const Path& path, DType type, const Shape& shape,
+double run_and_compare(const Path& path, KvFormat type, const Shape& shape,
                        const device::AttentionParams& params,
                        std::span<const std::uint32_t> rows = kRows) {
   TestPool pool({2, shape.kv_heads, shape.head_dim, type}, 20, 7);
@@ -176,11 +182,11 @@ double run_and_compare(const Path& path, DType type, const Shape& shape,
 
 TEST_CASE("Attention is right for every KV type, head size and group of heads") {
   for (const Path& path : paths()) {
-    for (const DType type : kTypes) {
+    for (const KvFormat type : kTypes) {
       for (const Shape& shape : {Shape{16, 2, 1}, Shape{32, 1, 7}, Shape{64, 2, 3}, Shape{80, 1, 1},
                                  Shape{96, 1, 2}, Shape{112, 1, 1}, Shape{128, 1, 3},
                                  Shape{256, 1, 1}, Shape{24, 1, 2}, Shape{2, 2, 1}}) {
-        CAPTURE(path.name, tensor::name(type), shape.head_dim, shape.group);
+        CAPTURE(path.name, device::name(type), shape.head_dim, shape.group);
         CHECK(run_and_compare(path, type, shape, params_of(shape)) <= 1.0);
       }
     }
@@ -191,7 +197,7 @@ TEST_CASE("Window, ALiBi, soft cap and scale, alone and together") {
   const Shape shape{32, 1, 3};
   constexpr std::array<float, 3> kSlopes = {0.5f, 0.03125f, 0.0f};
   for (const Path& path : paths()) {
-    for (const DType type : kTypes) {
+    for (const KvFormat type : kTypes) {
       for (const std::uint32_t window : {0u, 1u, 2u, 15u, 16u, 33u, 256u, 1000u}) {
         for (const bool alibi : {false, true}) {
           for (const float soft_cap : {0.0f, 3.0f}) {
@@ -200,7 +206,7 @@ TEST_CASE("Window, ALiBi, soft cap and scale, alone and together") {
             params.soft_cap = soft_cap;
             params.scale = soft_cap > 0.0f ? 1.0f : 0.3f;
             if (alibi) params.alibi_slopes = kSlopes;
-            CAPTURE(path.name, tensor::name(type), window, alibi, soft_cap);
+            CAPTURE(path.name, device::name(type), window, alibi, soft_cap);
             CHECK(run_and_compare(path, type, shape, params) <= 1.0);
           }
         }
@@ -216,8 +222,10 @@ TEST_CASE("Sharp and flat softmax") {
       device::AttentionParams params = params_of(shape);
       params.scale = scale;
       CAPTURE(path.name, scale);
-      CHECK(run_and_compare(path, DType::kF16, shape, params) <= 1.0);
-      CHECK(run_and_compare(path, DType::kBF16, shape, params) <= 1.0);
+      for (const KvFormat type : kTypes) {
+        CAPTURE(device::name(type));
+        CHECK(run_and_compare(path, type, shape, params) <= 1.0);
+      }
     }
   }
 }
@@ -225,16 +233,16 @@ TEST_CASE("Sharp and flat softmax") {
 TEST_CASE("The comparison notices one key too many or too few") {
   const Shape shape{64, 1, 3};
   for (const Path& path : paths()) {
-    for (const DType type : kTypes) {
+    for (const KvFormat type : kTypes) {
       TestPool pool({2, 1, 64, type}, 20, 7);
       const TestSequence sequence = make_sequence(pool, 271, 3);
       device::AttentionParams params = params_of(shape);
-      params.window = 200;
+      params.window = 100;
       const std::vector<float> out =
           run_attention(path, pool, params, Batch().add(sequence, 0, sequence.length));
-      for (const std::uint32_t wrong : {199u, 201u}) {
+      for (const std::uint32_t wrong : {99u, 101u}) {
         params.window = wrong;
-        CAPTURE(path.name, tensor::name(type), wrong);
+        CAPTURE(path.name, device::name(type), wrong);
         CHECK(worst_error(path, pool, params, sequence, out, std::array{270u}) > 2.0);
       }
     }
@@ -243,7 +251,7 @@ TEST_CASE("The comparison notices one key too many or too few") {
 
 TEST_CASE("A row that sees one key returns its value") {
   for (const Path& path : paths()) {
-    for (const DType type : kTypes) {
+    for (const KvFormat type : kTypes) {
       TestPool pool({1, 1, 32, type}, 4, 9);
       const TestSequence sequence = make_sequence(pool, 20, 1);
       device::AttentionParams params;
@@ -254,7 +262,11 @@ TEST_CASE("A row that sees one key returns its value") {
       for (std::uint32_t position = 0; position < 20; ++position) {
         for (std::size_t i = 0; i < 32; ++i) {
           const double value = pool.v(sequence.blocks[position / 16], 0, 0, position % 16, i);
-          REQUIRE(static_cast<double>(out[position * 32 + i]) == value);
+          const auto got = static_cast<double>(out[position * 32 + i]);
+          // The scale is the one weight, and rounds as weights do.
+          const bool rounds = type == KvFormat::kInt8 && rounds_to_bf16(path, pool.shape());
+          REQUIRE(std::abs(got - value) <= std::abs(value) * (rounds ? 1.0 / 256.0 : kEpsilon / 2));
+          if (type != KvFormat::kInt8) REQUIRE(got == value);
         }
       }
     }
@@ -264,47 +276,51 @@ TEST_CASE("A row that sees one key returns its value") {
 TEST_CASE("A NaN that a row sees is not hidden") {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const Path& path : paths()) {
-    for (const DType type : kTypes) {
+    for (const KvFormat type : kTypes) {
       TestPool pool({1, 1, 32, type}, 4, 9);
       const TestSequence sequence = make_sequence(pool, 20, 1);
       device::AttentionParams params;
       params.heads = 1;
-      CAPTURE(path.name, tensor::name(type));
+      CAPTURE(path.name, device::name(type));
       pool.set_v(sequence.blocks[0], 0, 0, 3, 5, kNan);
       std::vector<float> out = run_attention(path, pool, params, Batch().add(sequence, 0, 20));
       CHECK(std::isnan(out[19 * 32 + 5]));
-      CHECK_FALSE(std::isnan(out[19 * 32 + 6]));
+      CHECK(std::isnan(out[19 * 32 + 6]) == (type == KvFormat::kInt8));  // one scale for all
       CHECK_FALSE(std::isnan(out[2 * 32 + 5]));
       pool.set_k(sequence.blocks[0], 0, 0, 4, 5, kNan);
       out = run_attention(path, pool, params, Batch().add(sequence, 0, 20));
       CHECK(std::isnan(out[19 * 32 + 6]));
       CHECK(std::isnan(out[4 * 32 + 6]));
-      CHECK_FALSE(std::isnan(out[3 * 32 + 6]));
+      CHECK(std::isnan(out[3 * 32 + 6]) == (type == KvFormat::kInt8));
     }
   }
 }
 
 TEST_CASE("The kernel follows path, KV type and head size") {
   const base::CpuFeatures none = {};
-  const device::KvShape bf16 = {1, 1, 64, DType::kBF16}, f16 = {1, 1, 64, DType::kF16};
-  const device::KvShape odd = {1, 1, 24, DType::kBF16}, wide = {1, 1, 272, DType::kBF16};
-  CHECK(&cpu::attention_kernel(none, bf16) == &cpu::scalar_attention_kernel(DType::kBF16));
+  const device::KvShape bf16 = {1, 1, 64, KvFormat::kBF16}, f16 = {1, 1, 64, KvFormat::kF16};
+  const device::KvShape int8 = {1, 1, 64, KvFormat::kInt8};
+  const device::KvShape odd = {1, 1, 24, KvFormat::kBF16}, wide = {1, 1, 272, KvFormat::kBF16};
+  CHECK(&cpu::attention_kernel(none, bf16) == &cpu::scalar_attention_kernel(KvFormat::kBF16));
 #if defined(__x86_64__)
   const base::CpuFeatures all = {.avx2 = true, .avx512 = true, .avx512_bf16 = true};
   const base::CpuFeatures lanes = {.avx2 = true, .avx512 = true};
-  CHECK(&cpu::attention_kernel(all, bf16) == &cpu::avx512::bf16_attention_kernel());
-  CHECK(&cpu::attention_kernel(all, f16) == &cpu::avx512::attention_kernel(DType::kF16));
-  CHECK(&cpu::attention_kernel(lanes, bf16) == &cpu::avx512::attention_kernel(DType::kBF16));
-  CHECK(&cpu::attention_kernel({.avx2 = true}, f16) == &cpu::avx2::attention_kernel(DType::kF16));
-  CHECK(&cpu::attention_kernel(all, odd) == &cpu::scalar_attention_kernel(DType::kBF16));
-  CHECK(&cpu::attention_kernel(all, wide) == &cpu::scalar_attention_kernel(DType::kBF16));
+  CHECK(&cpu::attention_kernel(all, bf16) == &cpu::avx512::bf16_attention_kernel(KvFormat::kBF16));
+  CHECK(&cpu::attention_kernel(all, int8) == &cpu::avx512::bf16_attention_kernel(KvFormat::kInt8));
+  CHECK(&cpu::attention_kernel(lanes, int8) == &cpu::avx512::attention_kernel(KvFormat::kInt8));
+  CHECK(&cpu::attention_kernel(all, f16) == &cpu::avx512::attention_kernel(KvFormat::kF16));
+  CHECK(&cpu::attention_kernel(lanes, bf16) == &cpu::avx512::attention_kernel(KvFormat::kBF16));
+  CHECK(&cpu::attention_kernel({.avx2 = true}, f16) ==
+        &cpu::avx2::attention_kernel(KvFormat::kF16));
+  CHECK(&cpu::attention_kernel(all, odd) == &cpu::scalar_attention_kernel(KvFormat::kBF16));
+  CHECK(&cpu::attention_kernel(all, wide) == &cpu::scalar_attention_kernel(KvFormat::kBF16));
   CHECK(cpu::attention_numerics(all) != cpu::attention_numerics(lanes));
   CHECK(cpu::attention_numerics(lanes) == cpu::attention_numerics({.avx2 = true}));
 #endif
 }
 
 TEST_CASE("Views that do not fit together are refused") {
-  TestPool pool({1, 2, 32, DType::kF32}, 4, 9);
+  TestPool pool({1, 2, 32, KvFormat::kF32}, 4, 9);
   const TestSequence sequence = make_sequence(pool, 20, 1);
   const Path path = paths().front();
   device::AttentionParams params;

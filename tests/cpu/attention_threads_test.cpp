@@ -40,7 +40,8 @@ TEST_CASE("Scratch may be used again for other shapes and plans") {
   cpu::AttentionScratch scratch;
   for (const std::size_t head_dim : {64u, 16u, 128u}) {
     for (const std::uint32_t wanted : {1u, 8u, 3u}) {
-      TestPool pool({1, 2, head_dim, DType::kBF16}, 80, 3);
+      const KvFormat type = wanted == 3 ? KvFormat::kBF16 : KvFormat::kInt8;
+      TestPool pool({1, 2, head_dim, type}, 80, 3);
       const TestSequence sequence = make_sequence(pool, 1000, 1);
       device::AttentionParams params;
       params.heads = 6;

@@ -4,6 +4,7 @@
 #include "cpu/kernel_fixture.h"
 #include "incipit/error.h"
 #include "support/catch.h"
+#include "support/weight_types.h"
 
 using namespace incipit;
 using namespace incipit::testing;
@@ -11,8 +12,7 @@ using tensor::DType;
 
 TEST_CASE("a packed row unpacks to the values of the file, bit for bit") {
   std::mt19937 random(1);
-  for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1}) {
+  for (const DType type : test::kWeightTypes) {
     const std::size_t unit = tensor::block_elements(type);
     for (const std::size_t columns : {unit, 3 * unit, 18 * unit}) {
       for (const std::size_t rows : {1u, 15u, 16u, 17u, 33u}) {
@@ -49,31 +49,44 @@ TEST_CASE("panels hold the rows in order, the last one what is left") {
 }
 
 TEST_CASE("a quantised panel is a stream of whole lines, with no gap and no overlap") {
-  for (const DType type : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1}) {
-    constexpr cpu::QuantPanel kQ4_1(DType::kQ4_1);
-    static_assert(kQ4_1.chunk_bytes() == 320);
+  for (const DType type : test::kQuantizedTypes) {
     const cpu::QuantPanel panel(type);
-    for (const std::size_t blocks : {1u, 2u, 5u}) {
+    const bool factors = tensor::has_factors(type), minimum = tensor::has_minimum(type);
+    const std::size_t unit = tensor::block_elements(type) / 32;
+    for (const std::size_t blocks : {unit, 2 * unit, 5 * unit}) {
       std::vector<int> uses(panel.bytes(blocks));
+      const auto use = [&](std::size_t at, std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i) ++uses.at(at + i);
+      };
       for (std::size_t b = 0; b < blocks; ++b) {
-        for (std::size_t line = 0; line < panel.lines; ++line) {
-          for (std::size_t i = 0; i < 64; ++i) ++uses[panel.line_offset(b, line) + i];
-        }
-        const std::size_t scales = type == DType::kQ4_1 ? 64 : 32;
-        for (std::size_t i = 0; i < scales; ++i) ++uses[panel.scale_offset(b) + i];
+        for (std::size_t line = 0; line < panel.lines; ++line) use(panel.line_offset(b, line), 64);
+        // Scales of a super-block are those of all its blocks.
+        if (!factors || b % 8 == 0) use(panel.scale_offset(b), minimum ? 64 : 32);
+        if (factors) CHECK(panel.scale_offset(b) == panel.scale_offset(b / 8 * 8));
+        if (factors) use(panel.factor_offset(b), 32);
       }
       std::size_t unused = 0;
       bool once = true;
-      for (const int use : uses) {
-        unused += use == 0;
-        once = once && use <= 1;
+      for (const int count : uses) {
+        unused += count == 0;
+        once = once && count <= 1;
       }
       CAPTURE(tensor::name(type), blocks);
       CHECK(once);
-      // Behind an odd last block the second half of its chunk.
-      const std::size_t half = panel.lines * 64 + 32;
-      CHECK(unused == (panel.chunk_blocks == 2 && blocks % 2 == 1 ? half : 0));
+      // Behind an odd last block the second half of its chunk; behind the d of Q6_K half a line.
+      const std::size_t half =
+          panel.chunk_blocks == 2 && blocks % 2 == 1 ? panel.lines * 64 + 32 : 0;
+      CHECK(unused == half + (type == DType::kQ6_K ? blocks / 8 * 32 : 0));
     }
+  }
+}
+
+TEST_CASE("panels take at most 3 % more memory than the file") {
+  cpu::WeightArena arena;
+  for (const DType type : test::kWeightTypes) {
+    const cpu::PackedWeight weight(type, 16, 1536, cpu::kPanelOutputs, arena);
+    CAPTURE(tensor::name(type));
+    CHECK(weight.panel_bytes() * 100 <= tensor::row_bytes(type, 1536) * 16 * 103);
   }
 }
 

@@ -2,20 +2,21 @@
 // Products bit for bit: each path against the arithmetic that it promises, written out here.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "cpu/kernel_fixture.h"
 #include "support/catch.h"
+#include "support/weight_types.h"
 
 using namespace incipit;
 using namespace incipit::testing;
 using tensor::DType;
+using test::kFloatTypes;
+using test::kQuantizedTypes;
+using test::kWeightTypes;
+using test::whole_blocks;
 
 namespace {
-
-constexpr DType kQuantized[] = {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1};
-constexpr DType kFloats[] = {DType::kF32, DType::kF16, DType::kBF16};
-constexpr DType kAll[] = {DType::kF32,  DType::kF16,  DType::kBF16,
-                          DType::kQ8_0, DType::kQ4_0, DType::kQ4_1};
 
 std::vector<float> multiply(const cpu::Kernels& kernels, const cpu::PackedWeight& weight,
                             const std::vector<float>& x, const std::vector<float>& bias = {}) {
@@ -33,28 +34,21 @@ std::vector<float> multiply(const cpu::Kernels& kernels, const cpu::PackedWeight
   return out;
 }
 
-// The contract of quantized_rows.h, from the file's bytes.
+// The contract of quantized_rows.h, from the file's codes.
 float contract(DType type, const std::byte* row, const cpu::RowBlock* x, std::size_t columns) {
   float out = 0.0f;
   for (std::size_t b = 0; b < columns / 32; ++b) {
-    const std::byte* const block = row + b * tensor::block_bytes(type);
-    std::uint16_t d = 0, m = 0;
-    std::memcpy(&d, block, 2);
-    std::memcpy(&m, block + 2, 2);
-    int dot = 0;
-    for (std::size_t k = 0; k < 32; ++k) {
-      int w = 0;
-      if (type == DType::kQ8_0) {
-        w = std::to_integer<std::int8_t>(block[2 + k]);
-      } else {
-        const std::byte pair = block[(type == DType::kQ4_1 ? 4 : 2) + k % 16];
-        w = std::to_integer<int>(k < 16 ? pair & std::byte{15} : pair >> 4);
-        if (type == DType::kQ4_0) w -= 8;
+    const tensor::Codes w = tensor::read_codes(type, row, b);
+    const std::size_t part = type == DType::kQ6_K ? 16 : 32;  // that has a scale of its own
+    for (std::size_t begin = 0; begin < 32; begin += part) {
+      int dot = 0;
+      for (std::size_t k = begin; k < begin + part; ++k) {
+        dot += (w.q[k] - tensor::code_offset(type)) * integer_of(x[b], k);
       }
-      dot += w * integer_of(x[b], k);
+      const float scale = tensor::f16_to_f32(w.d) * static_cast<float>(w.scale_factor[begin / 16]);
+      out = std::fma(scale * (x[b].d / 128.0f), static_cast<float>(dot), out);
     }
-    out = std::fma(tensor::f16_to_f32(d) * (x[b].d / 128.0f), static_cast<float>(dot), out);
-    if (type == DType::kQ4_1) out = std::fma(tensor::f16_to_f32(m), x[b].s, out);
+    if (tensor::has_minimum(type)) out = std::fma(w.minimum(type), x[b].s, out);
   }
   return out;
 }
@@ -73,6 +67,12 @@ std::vector<float> contract(DType type, const std::vector<std::byte>& weight, st
   return out;
 }
 
+// Where a block of the type has its f16 numbers: from this byte to that.
+std::pair<std::size_t, std::size_t> scales_of(DType type) {
+  if (type == DType::kQ6_K) return {208, 210};
+  return {0, tensor::has_minimum(type) ? 4 : 2};
+}
+
 std::string describe(const KernelPath& path, DType type) {
   return path.name + " " + std::string(tensor::name(type));
 }
@@ -81,8 +81,9 @@ std::string describe(const KernelPath& path, DType type) {
 
 TEST_CASE("integer products have the bits of their contract on every path") {
   std::mt19937 random(1);
-  for (const DType type : kQuantized) {
-    for (const std::size_t columns : {32u, 64u, 160u, 576u}) {
+  for (const DType type : kQuantizedTypes) {
+    for (const std::size_t least : {32u, 64u, 160u, 576u}) {
+      const std::size_t columns = whole_blocks(type, least);
       for (const std::size_t outputs : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 32u, 33u, 80u}) {
         const auto bytes = random_weight(random, type, outputs, columns);
         const auto x = random_floats(random, 9 * columns);
@@ -99,13 +100,14 @@ TEST_CASE("integer products have the bits of their contract on every path") {
 
 TEST_CASE("integer products stay exact where sums of 16 bits would overflow") {
   std::mt19937 random(2);
-  const std::size_t columns = 32 * 27, outputs = 18;
-  for (const DType type : kQuantized) {
+  const std::size_t columns = 1024, outputs = 18;
+  for (const DType type : kQuantizedTypes) {
     for (const int byte : {0x00, 0x7f, 0x80, 0x81, 0xff}) {
       auto bytes = random_weight(random, type, outputs, columns);
-      const std::size_t header = type == DType::kQ4_1 ? 4 : 2;
+      const auto [scales, scales_end] = scales_of(type);
       for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (i % tensor::block_bytes(type) >= header) bytes[i] = static_cast<std::byte>(byte);
+        const std::size_t at = i % tensor::block_bytes(type);
+        if (at < scales || at >= scales_end) bytes[i] = static_cast<std::byte>(byte);
       }
       // The largest digits of one sign and of both. Fine, in two blocks that stand out of a row of
       // zeros: 127 and 0, 127 and -64, 126 and 63. Not fine, in a block of small values: 127.
@@ -134,7 +136,7 @@ TEST_CASE("integer products stay exact where sums of 16 bits would overflow") {
 
 TEST_CASE("float products are one ascending chain per output, fused on the fast paths") {
   std::mt19937 random(3);
-  for (const DType type : kFloats) {
+  for (const DType type : kFloatTypes) {
     for (const std::size_t columns : {1u, 3u, 33u, 200u}) {
       for (const std::size_t outputs : {1u, 15u, 16u, 17u, 47u, 64u, 65u, 130u}) {
         const auto bytes = random_weight(random, type, outputs, columns);
@@ -165,8 +167,9 @@ TEST_CASE("float products are one ascending chain per output, fused on the fast 
 
 TEST_CASE("a row of a product has the same bits among any number of rows") {
   std::mt19937 random(4);
-  const std::size_t columns = 96, outputs = 70;
-  for (const DType type : kAll) {
+  const std::size_t outputs = 70;
+  for (const DType type : kWeightTypes) {
+    const std::size_t columns = whole_blocks(type, 96);
     const auto bytes = random_weight(random, type, outputs, columns);
     const auto x = random_floats(random, 512 * columns);
     for (const KernelPath& path : kernel_paths()) {
@@ -188,8 +191,9 @@ TEST_CASE("a row of a product has the same bits among any number of rows") {
 
 TEST_CASE("a product adds its bias and writes its outputs and nothing else") {
   std::mt19937 random(5);
-  const std::size_t columns = 64, outputs = 55, rows = 7, stride = 60;
-  for (const DType type : kAll) {
+  const std::size_t outputs = 55, rows = 7, stride = 60;
+  for (const DType type : kWeightTypes) {
+    const std::size_t columns = whole_blocks(type, 64);
     const auto bytes = random_weight(random, type, outputs, columns);
     const auto x = random_floats(random, rows * columns);
     const auto bias = random_floats(random, outputs);
@@ -227,9 +231,10 @@ TEST_CASE("a product adds its bias and writes its outputs and nothing else") {
 
 TEST_CASE("a damaged activation or scale shows in its own row or output only") {
   std::mt19937 random(6);
-  const std::size_t columns = 64, outputs = 20, rows = 3;
+  const std::size_t outputs = 20, rows = 3;
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const DType type : kQuantized) {
+  for (const DType type : kQuantizedTypes) {
+    const std::size_t columns = whole_blocks(type, 64);
     for (const float damage : {infinity, -infinity, std::nanf("")}) {
       auto bytes = random_weight(random, type, outputs, columns);
       auto x = random_floats(random, rows * columns);
@@ -246,7 +251,8 @@ TEST_CASE("a damaged activation or scale shows in its own row or output only") {
 
         auto damaged_bytes = bytes;
         const std::uint16_t bits = tensor::f32_to_f16(damage);
-        std::memcpy(damaged_bytes.data() + 2 * tensor::row_bytes(type, columns), &bits, 2);
+        const std::size_t place = 2 * tensor::row_bytes(type, columns) + scales_of(type).first;
+        std::memcpy(damaged_bytes.data() + place, &bits, 2);
         const TestWeight damaged(*path.kernels, type, outputs, columns, damaged_bytes);
         const auto y = multiply(*path.kernels, *damaged, x);
         for (std::size_t i = 0; i < y.size(); ++i) {

@@ -29,16 +29,20 @@ std::vector<cpu::RowBlock> in_row_order(const cpu::Kernels& kernels, const std::
 }
 
 void check_consistent(const cpu::RowBlock& block) {
-  int high = 0, low = 0;
+  int high = 0, low = 0, high_tail = 0, low_tail = 0;
   for (std::size_t k = 0; k < 32; ++k) {
     CHECK(block.high[k] >= -127);
     CHECK(std::abs(block.low[k]) <= (block.fine != 0 ? 64 : 0));
     high += block.high[k];
     low += block.low[k];
+    high_tail += k < 16 ? 0 : block.high[k];
+    low_tail += k < 16 ? 0 : block.low[k];
   }
   CHECK(block.fine <= 1);
   CHECK(block.minus_high == -high);
   CHECK(block.minus_low == -low);
+  CHECK(block.minus_high_tail == -high_tail);
+  CHECK(block.minus_low_tail == -low_tail);
   const float unit = block.d / 128.0f;
   if (!std::isnan(block.d)) CHECK(block.s == unit * static_cast<float>(128 * high + low));
 }

@@ -10,8 +10,8 @@
 
 using namespace incipit;
 using namespace incipit::testing;
+using device::KvFormat;
 using device::RopePairs;
-using tensor::DType;
 
 namespace {
 
@@ -148,7 +148,7 @@ TEST_CASE("rope on every number of pairs, of either kind") {
 
 TEST_CASE("append_kv has the same bits on every path, for every size of head") {
   std::mt19937 random(5);
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+  for (const KvFormat type : {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16, KvFormat::kInt8}) {
     for (const std::size_t head_dim : {2u, 6u, 16u, 30u, 64u, 80u, 128u, 256u}) {
       const device::KvLayout layout({1, 2, head_dim, type});
       auto k = random_floats(random, 2 * 2 * head_dim);
@@ -159,7 +159,7 @@ TEST_CASE("append_kv has the same bits on every path, for every size of head") {
       const std::vector<device::KvSlot> slots = {{0, 3}, {1, 14}};
       std::vector<std::byte> first;
       for (const KernelPath& path : kernel_paths()) {
-        CAPTURE(path.name, tensor::name(type), head_dim);
+        CAPTURE(path.name, device::name(type), head_dim);
         std::vector<std::byte> memory(2 * layout.block_bytes(), std::byte{0xa5});
         path.kernels->append_kv({memory.data(), 2, layout}, 0, view(std::as_const(k), 2 * head_dim),
                                 view(std::as_const(v), 2 * head_dim), slots.data());

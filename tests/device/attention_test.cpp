@@ -21,7 +21,7 @@ using namespace incipit;
 using namespace incipit::testing;
 using device::BlockId;
 using device::kBlockTokens;
-using tensor::DType;
+using device::KvFormat;
 
 namespace {
 
@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<device::Device>> devices(unsigned threads) {
   std::vector<std::unique_ptr<device::Device>> out;
   const base::CpuFeatures features = base::cpu_features();
   const auto add = [&](CpuPath path) {
-    out.push_back(cpu::make_cpu_device({path, Activations::kInt16, threads}));
+    out.push_back(cpu::make_cpu_device({path, Activations::kMixed, threads}));
   };
   add(CpuPath::kScalar);
   if (features.avx2) add(CpuPath::kAvx2);
@@ -41,16 +41,32 @@ std::vector<std::unique_ptr<device::Device>> devices(unsigned threads) {
   return out;
 }
 
-float rounded(DType type, float value) {
-  return type == DType::kF32   ? value
-         : type == DType::kF16 ? tensor::f16_to_f32(tensor::f32_to_f16(value))
-                               : tensor::bf16_to_f32(tensor::f32_to_bf16(value));
+/// One head's K (or V) of a token, as it comes back from the pool.
+std::array<double, kHeadDim> stored(KvFormat type, const float* values) {
+  float top = 0.0f;
+  for (std::size_t i = 0; i < kHeadDim; ++i) top = std::max(top, std::abs(values[i]));
+  const auto kept = [&](float x) {
+    switch (type) {
+      case KvFormat::kF16:
+        return tensor::f16_to_f32(tensor::f32_to_f16(x));
+      case KvFormat::kBF16:
+        return tensor::bf16_to_f32(tensor::f32_to_bf16(x));
+      case KvFormat::kInt8:
+        return std::nearbyint(x * (127.0f / top)) * (top / 127.0f);
+      case KvFormat::kF32:
+        break;
+    }
+    return x;
+  };
+  std::array<double, kHeadDim> out;
+  for (std::size_t i = 0; i < kHeadDim; ++i) out[i] = static_cast<double>(kept(values[i]));
+  return out;
 }
 
 /// One sequence in a pool of a device, its blocks in an order of their own.
 class Sequence {
  public:
-  Sequence(device::Device& device, DType type, std::uint64_t seed)
+  Sequence(device::Device& device, KvFormat type, std::uint64_t seed)
       : device_(device),
         layout_({kLayers, kKvHeads, kHeadDim, type}),
         buffer_(device.allocate(kBlocks * layout_.block_bytes())) {
@@ -99,21 +115,21 @@ class Sequence {
 /// One row in double precision, over K and V as rounded to the pool's type.
 std::vector<double> reference(const Sequence& sequence, const device::AttentionParams& params,
                               std::uint32_t row) {
-  const DType type = sequence.pool().layout.shape().type;
+  const KvFormat type = sequence.pool().layout.shape().type;
   std::vector<double> out(kQueryWidth, 0.0);
   for (std::size_t head = 0; head < kHeads; ++head) {
     const std::size_t kv_head = head / (kHeads / kKvHeads);
-    const auto kv = [&](const std::vector<float>& values, std::uint32_t key, std::size_t i) {
-      return static_cast<double>(rounded(type, values[key * kKvWidth + kv_head * kHeadDim + i]));
+    const auto kv = [&](const std::vector<float>& values, std::uint32_t key) {
+      return stored(type, &values[key * kKvWidth + kv_head * kHeadDim]);
     };
     const std::uint32_t first =
         params.window > 0 && params.window <= row ? row + 1 - params.window : 0;
     std::vector<double> weights;
     for (std::uint32_t key = first; key <= row; ++key) {
+      const auto k = kv(sequence.k, key);
       double score = 0.0;
       for (std::size_t i = 0; i < kHeadDim; ++i) {
-        score += static_cast<double>(sequence.q[row * kQueryWidth + head * kHeadDim + i]) *
-                 kv(sequence.k, key, i);
+        score += static_cast<double>(sequence.q[row * kQueryWidth + head * kHeadDim + i]) * k[i];
       }
       score *= static_cast<double>(params.scale);
       const double cap = static_cast<double>(params.soft_cap);
@@ -127,8 +143,9 @@ std::vector<double> reference(const Sequence& sequence, const device::AttentionP
     double sum = 0.0;
     for (double& weight : weights) sum += weight = std::exp(weight - largest);
     for (std::uint32_t key = first; key <= row; ++key) {
+      const auto v = kv(sequence.v, key);
       for (std::size_t i = 0; i < kHeadDim; ++i) {
-        out[head * kHeadDim + i] += weights[key - first] / sum * kv(sequence.v, key, i);
+        out[head * kHeadDim + i] += weights[key - first] / sum * v[i];
       }
     }
   }
@@ -152,14 +169,16 @@ void for_each_params(device::Device& device,
   body(params);
 }
 
-// BF16 KV may be met by BF16 queries and weights, which are off by 2^-9 each.
-double tolerance(DType type) { return type == DType::kBF16 ? 0.02 : 5e-6; }
+// BF16 and int8 KV may be met by BF16 queries and weights, which are off by 2^-9 each.
+double tolerance(KvFormat type) {
+  return type == KvFormat::kBF16 || type == KvFormat::kInt8 ? 0.02 : 5e-6;
+}
 
 }  // namespace
 
 TEST_CASE("attention agrees with double precision over what append_kv wrote") {
   for (const auto& device : devices(2)) {
-    for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const KvFormat type : {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16, KvFormat::kInt8}) {
       for_each_params(*device, [&](const device::AttentionParams& params) {
         Sequence sequence(*device, type, 1);
         const std::vector<float> out = sequence.step(params, 0, kTokens);
@@ -172,7 +191,7 @@ TEST_CASE("attention agrees with double precision over what append_kv wrote") {
             if (!(error <= worst)) worst = error;
           }
         }
-        CAPTURE(device->info().numerics, tensor::name(type), params.window);
+        CAPTURE(device->info().numerics, device::name(type), params.window);
         CHECK(worst <= tolerance(type));
       });
     }
@@ -182,7 +201,7 @@ TEST_CASE("attention agrees with double precision over what append_kv wrote") {
 TEST_CASE("attention gives a row the same bits in any chunk and on any number of threads") {
   const auto one = devices(1), three = devices(3);
   for (std::size_t d = 0; d < one.size(); ++d) {
-    for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const KvFormat type : {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16, KvFormat::kInt8}) {
       for_each_params(*one[d], [&](const device::AttentionParams& params) {
         const std::vector<float> whole = Sequence(*one[d], type, 2).step(params, 0, kTokens);
         Sequence pieces(*three[d], type, 2);
@@ -192,7 +211,7 @@ TEST_CASE("attention gives a row the same bits in any chunk and on any number of
           const std::vector<float> piece = pieces.step(params, first, count);
           joined.insert(joined.end(), piece.begin(), piece.end());
         }
-        CAPTURE(one[d]->info().numerics, tensor::name(type), params.window);
+        CAPTURE(one[d]->info().numerics, device::name(type), params.window);
         CHECK(same_bits(joined, whole));
       });
     }

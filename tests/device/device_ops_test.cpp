@@ -13,16 +13,16 @@
 #include "device/device.h"
 #include "support/catch.h"
 #include "support/random_matrix.h"
+#include "support/weight_types.h"
 
 using namespace incipit;
 using namespace incipit::testing;
 using device::RopePairs;
 using tensor::DType;
+using test::kWeightTypes;
+using test::whole_blocks;
 
 namespace {
-
-constexpr DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
-                            DType::kQ8_0, DType::kQ4_0, DType::kQ4_1};
 
 using Devices = std::vector<std::unique_ptr<device::Device>>;
 
@@ -76,6 +76,11 @@ std::vector<double> integer_values(Activations activations, std::span<const floa
   return out;
 }
 
+/// What an activation is rounded to where BF16 weights are multiplied by BF16 dot products.
+double bf16_value(float x) {
+  return static_cast<double>(tensor::bf16_to_f32(tensor::f32_to_bf16(x)));
+}
+
 /// The largest error of y = x w^T + bias, as a share of the sum of the terms' magnitudes.
 double worst_error(std::span<const float> y, std::span<const double> x, std::span<const float> w,
                    std::span<const float> bias, std::size_t columns) {
@@ -122,19 +127,23 @@ TEST_CASE("matmul agrees with double precision, whatever the shape, type and mod
   for (const Activations activations :
        {Activations::kMixed, Activations::kInt8, Activations::kFloat}) {
     for (const auto& device : devices(2, activations)) {
-      for (const DType type : kTypes) {
-        for (const auto& [outputs, columns] : kShapes) {
+      for (const DType type : kWeightTypes) {
+        for (const auto& [outputs, least] : kShapes) {
+          const std::size_t columns = whole_blocks(type, least);
           const auto bytes = random_weight(random, type, outputs, columns);
           const auto weight = device->make_weight(type, outputs, columns, bytes);
           const auto values = values_of(type, bytes, columns);
           const auto bias = random_floats(random, outputs);
           const bool integers = tensor::is_quantized(type) && activations != Activations::kFloat;
+          const bool rounds = type == DType::kBF16 && activations != Activations::kFloat &&
+                              device->info().numerics.find("bf16dot") != std::string::npos;
           for (const std::size_t rows : {1u, 2u, 7u, 17u, 40u}) {
             auto x = random_floats(random, rows * columns);
             for (std::size_t i = 40; i < x.size(); i += 112) x[i] *= 20.0f;  // stands out
             const auto y = multiply(*device, *weight, x, bias);
-            const auto seen = integers ? integer_values(activations, x, columns)
-                                       : std::vector<double>(x.begin(), x.end());
+            std::vector<double> seen(x.begin(), x.end());
+            if (integers) seen = integer_values(activations, x, columns);
+            if (rounds) std::ranges::transform(x, seen.begin(), bf16_value);
             CAPTURE(device->info().numerics, tensor::name(type), outputs, columns, rows);
             CHECK(worst_error(y, seen, values, bias, columns) < 4e-6);
           }
@@ -169,11 +178,41 @@ TEST_CASE("matmul takes several products of one input, quantised and not") {
   }
 }
 
+TEST_CASE("a weight is read once, in order, a few whole rows at a time") {
+  const std::size_t rows = 5003, columns = 640;
+  std::vector<float> values(rows * columns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 10007);
+  const auto bytes = std::as_bytes(std::span(values));
+  for (const auto& device : devices()) {
+    std::size_t position = 0, largest = 0;
+    const auto weight =
+        device->make_weight(DType::kF32, rows, columns, [&](std::span<std::byte> next) {
+          REQUIRE(next.size() <= bytes.size() - position);
+          REQUIRE(next.size() % (columns * sizeof(float)) == 0);
+          std::ranges::copy(bytes.subspan(position, next.size()), next.begin());
+          position += next.size();
+          largest = std::max(largest, next.size());
+        });
+    CAPTURE(device->info().numerics);
+    CHECK(position == bytes.size());
+    CHECK(largest <= std::size_t{5} << 20);
+    const std::vector<std::int32_t> ids = {0, 1599, 1600, 1601, 3210, 5002};
+    std::vector<float> out(ids.size() * columns);
+    device->embed(*weight, ids, view(out, columns));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto row = static_cast<std::size_t>(ids[i]) * columns;
+      CHECK(same_bits(std::span(values).subspan(row, columns),
+                      std::span(out).subspan(i * columns, columns)));
+    }
+  }
+}
+
 TEST_CASE("a row of a product has the same bits among any rows, on any number of threads") {
   std::mt19937 random(3);
-  const std::size_t outputs = 83, columns = 288, most = 130;
-  const auto x = random_floats(random, most * columns);
-  for (const DType type : kTypes) {
+  const std::size_t outputs = 83, most = 130;
+  for (const DType type : kWeightTypes) {
+    const std::size_t columns = whole_blocks(type, 288);
+    const auto x = random_floats(random, most * columns);
     const auto bytes = random_weight(random, type, outputs, columns);
     for (std::size_t index = 0; index < devices().size(); ++index) {
       std::vector<float> expected;
@@ -196,15 +235,16 @@ TEST_CASE("a row of a product has the same bits among any rows, on any number of
 TEST_CASE("matmul takes zeros, huge and tiny rows") {
   std::mt19937 random(4);
   for (const auto& device : devices()) {
-    for (const DType type : kTypes) {
-      const auto bytes = random_weight(random, type, 16, 64);
-      const auto weight = device->make_weight(type, 16, 64, bytes);
-      const auto values = values_of(type, bytes, 64);
-      std::vector<float> x(4 * 64, 0.0f);
-      for (std::size_t i = 0; i < 64; ++i) {
-        x[64 + i] = i % 2 == 0 ? 1e30f : -1e30f;
-        x[128 + i] = 1e-42f;  // subnormal
-        x[192 + i] = i == 40 ? 1.0f : 0.0f;
+    for (const DType type : kWeightTypes) {
+      const std::size_t columns = whole_blocks(type, 64);
+      const auto bytes = random_weight(random, type, 16, columns);
+      const auto weight = device->make_weight(type, 16, columns, bytes);
+      const auto values = values_of(type, bytes, columns);
+      std::vector<float> x(4 * columns, 0.0f);
+      for (std::size_t i = 0; i < columns; ++i) {
+        x[columns + i] = i % 2 == 0 ? 1e30f : -1e30f;
+        x[2 * columns + i] = 1e-42f;  // subnormal
+        x[3 * columns + i] = i == 40 ? 1.0f : 0.0f;
       }
       const auto y = multiply(*device, *weight, x);
       CAPTURE(device->info().numerics, tensor::name(type));
@@ -212,7 +252,7 @@ TEST_CASE("matmul takes zeros, huge and tiny rows") {
         CHECK(y[n] == 0.0f);
         CHECK(std::isfinite(y[16 + n]));
         CHECK(std::abs(y[32 + n]) < 1e-38f);
-        CHECK(y[48 + n] == Approx(values[n * 64 + 40]).margin(1e-6));
+        CHECK(y[48 + n] == Approx(values[n * columns + 40]).margin(1e-6));
       }
     }
   }
@@ -224,16 +264,18 @@ TEST_CASE("embed gives the rows of a table as they are stored") {
   for (const Activations activations :
        {Activations::kMixed, Activations::kInt8, Activations::kFloat}) {
     for (const auto& device : devices(2, activations)) {
-      for (const DType type : kTypes) {
-        const auto bytes = random_weight(random, type, 37, 64);
-        const auto table = device->make_weight(type, 37, 64, bytes);
-        const auto values = values_of(type, bytes, 64);
-        std::vector<float> out(ids.size() * 64);
-        device->embed(*table, ids, view(out, 64));
+      for (const DType type : kWeightTypes) {
+        const std::size_t width = whole_blocks(type, 64);
+        const auto bytes = random_weight(random, type, 37, width);
+        const auto table = device->make_weight(type, 37, width, bytes);
+        const auto values = values_of(type, bytes, width);
+        std::vector<float> out(ids.size() * width);
+        device->embed(*table, ids, view(out, width));
         for (std::size_t i = 0; i < ids.size(); ++i) {
-          const auto row = static_cast<std::size_t>(ids[i]) * 64;
+          const auto row = static_cast<std::size_t>(ids[i]) * width;
           CAPTURE(device->info().numerics, tensor::name(type), ids[i]);
-          CHECK(same_bits(std::span(values).subspan(row, 64), std::span(out).subspan(i * 64, 64)));
+          CHECK(same_bits(std::span(values).subspan(row, width),
+                          std::span(out).subspan(i * width, width)));
         }
       }
     }

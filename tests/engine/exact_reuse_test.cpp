@@ -59,7 +59,9 @@ TEST_CASE("every split of a prompt gives the bits of the uncached run, on every 
 }
 
 TEST_CASE("every split point of one prompt") {
-  const TinyModelFile file({.type = tensor::DType::kQ8_0});
+  const auto type = GENERATE(tensor::DType::kQ8_0, tensor::DType::kQ5_0, tensor::DType::kQ5_K,
+                             tensor::DType::kQ6_K);
+  const TinyModelFile file({.type = type});
   Engine engine(file.options());
   const auto ids = random_ids(70, 7);
   const std::string expected = uncached(engine, ids);
@@ -111,18 +113,20 @@ TEST_CASE("prefill chunks and threads change nothing") {
 
 TEST_CASE("each KV type is exact against itself") {
   const TinyModelFile file({.type = tensor::DType::kBF16});
-  const auto ids = random_ids(50, 10);
+  const auto ids = random_ids(300, 10);
   std::set<std::string> numerics;
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
     EngineOptions options = file.options();
     options.kv_type = type;
     Engine engine(options);
     numerics.insert(engine.model().numerics);
     const std::string expected = uncached(engine, ids);
-    warm(engine, std::span(ids).first(33));
-    CHECK(cached(engine, ids) == expected);
+    for (const std::size_t split : {33u, 256u, 299u}) {
+      warm(engine, std::span(ids).first(split));
+      CHECK(cached(engine, ids) == expected);
+    }
   }
-  CHECK(numerics.size() == 3);
+  CHECK(numerics.size() == 4);
 }
 
 TEST_CASE("the reference preset is exact too") {

@@ -18,7 +18,7 @@ void run(std::string_view bytes) {
     const model::TensorSource source(std::move(files), std::move(tensors));
     for (const model::TensorInfo& tensor : source.tensors()) {
       std::vector<std::byte> data(tensor.bytes);
-      source.read(tensor, data);
+      source.read(tensor, 0, data);
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kModelUnreadable) throw;

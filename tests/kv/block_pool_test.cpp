@@ -20,7 +20,7 @@ namespace {
 using kv::BlockId;
 using kv::BlockPool;
 
-device::KvLayout layout(tensor::DType type) {
+device::KvLayout layout(device::KvFormat type) {
   return device::KvLayout({.layers = 2, .kv_heads = 3, .head_dim = 8, .type = type});
 }
 
@@ -36,7 +36,7 @@ ErrorCode code_of_pool(FakeDevice& device, const device::KvLayout& shape, std::s
 
 TEST_CASE("a pool gives each of its blocks once") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF32), 5, false);
+  BlockPool pool(device, layout(device::KvFormat::kF32), 5, false);
   CHECK(pool.view().blocks == 5);
   CHECK(pool.view().data != nullptr);
   CHECK(pool.free_blocks() == 5);
@@ -50,7 +50,7 @@ TEST_CASE("a pool gives each of its blocks once") {
 
 TEST_CASE("a pool starts at the front and reuses what was freed last") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF32), 100, false);
+  BlockPool pool(device, layout(device::KvFormat::kF32), 100, false);
   CHECK(pool.take() == 0);
   CHECK(pool.take() == 1);
   pool.release(0);
@@ -60,7 +60,7 @@ TEST_CASE("a pool starts at the front and reuses what was freed last") {
 
 TEST_CASE("a block is free when its last holder lets it go") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF32), 2, false);
+  BlockPool pool(device, layout(device::KvFormat::kF32), 2, false);
   const BlockId block = pool.take();
   CHECK(pool.holders(block) == 1);
   CHECK(pool.retain(block) == 2);
@@ -74,7 +74,7 @@ TEST_CASE("a block is free when its last holder lets it go") {
 
 TEST_CASE("a free block can be neither held nor freed") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF32), 2, false);
+  BlockPool pool(device, layout(device::KvFormat::kF32), 2, false);
   CHECK_THROWS_AS(pool.release(0), Error);
   CHECK_THROWS_AS(pool.retain(0), Error);
   const BlockId block = pool.take();
@@ -86,20 +86,22 @@ TEST_CASE("a free block can be neither held nor freed") {
 
 TEST_CASE("freed blocks are NaN where that is asked for") {
   FakeDevice device;
-  const auto type = GENERATE(tensor::DType::kF32, tensor::DType::kF16, tensor::DType::kBF16);
+  using device::KvFormat;
+  const auto type = GENERATE(KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16, KvFormat::kInt8);
   BlockPool pool(device, layout(type), 3, true);
   const std::size_t bytes = pool.view().layout.block_bytes();
   const auto all_nan = [&](BlockId block) {
-    const std::size_t width = tensor::block_bytes(type);
+    const bool scaled = type == KvFormat::kInt8;  // any integer times a NaN is one
+    const std::size_t width = scaled ? sizeof(float) : device::value_bytes(type);
+    const std::size_t head_bytes = pool.view().layout.head_bytes();
     for (std::size_t i = 0; i < bytes; i += width) {
+      if (scaled && i % head_bytes < pool.view().layout.scales_offset()) continue;
       std::uint32_t bits = 0;
       std::memcpy(&bits, pool.view().block(block) + i, width);
       float value = 0;
-      if (type == tensor::DType::kF32) std::memcpy(&value, &bits, sizeof value);
-      if (type == tensor::DType::kF16) value = tensor::f16_to_f32(static_cast<std::uint16_t>(bits));
-      if (type == tensor::DType::kBF16) {
-        value = tensor::bf16_to_f32(static_cast<std::uint16_t>(bits));
-      }
+      if (width == sizeof value) std::memcpy(&value, &bits, sizeof value);
+      if (type == KvFormat::kF16) value = tensor::f16_to_f32(static_cast<std::uint16_t>(bits));
+      if (type == KvFormat::kBF16) value = tensor::bf16_to_f32(static_cast<std::uint16_t>(bits));
       if (!std::isnan(value)) return false;
     }
     return true;
@@ -120,7 +122,7 @@ TEST_CASE("freed blocks are NaN where that is asked for") {
 
 TEST_CASE("freed blocks stay as they are otherwise") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF16), 1, false);
+  BlockPool pool(device, layout(device::KvFormat::kF16), 1, false);
   const BlockId block = pool.take();
   std::memset(pool.view().block(block), 42, 16);
   pool.release(block);
@@ -129,7 +131,7 @@ TEST_CASE("freed blocks stay as they are otherwise") {
 
 TEST_CASE("a copy is the whole block") {
   FakeDevice device;
-  BlockPool pool(device, layout(tensor::DType::kF16), 3, true);
+  BlockPool pool(device, layout(device::KvFormat::kF16), 3, true);
   const std::size_t bytes = pool.view().layout.block_bytes();
   const BlockId from = pool.take();
   const BlockId to = pool.take();
@@ -140,7 +142,7 @@ TEST_CASE("a copy is the whole block") {
 
 TEST_CASE("a pool of no blocks or of too many is refused") {
   FakeDevice device;
-  const device::KvLayout good = layout(tensor::DType::kF32);
+  const device::KvLayout good = layout(device::KvFormat::kF32);
   CHECK(code_of_pool(device, good, 0) == ErrorCode::kInvalidArgument);
   CHECK(code_of_pool(device, good, (std::size_t{1} << 30) + 1) == ErrorCode::kInvalidArgument);
   CHECK(code_of_pool(device, good, std::numeric_limits<std::size_t>::max()) ==
@@ -149,7 +151,7 @@ TEST_CASE("a pool of no blocks or of too many is refused") {
   const device::KvLayout huge({.layers = std::size_t{1} << 20,
                                .kv_heads = std::size_t{1} << 10,
                                .head_dim = 1 << 10,
-                               .type = tensor::DType::kF32});
+                               .type = device::KvFormat::kF32});
   CHECK(code_of_pool(device, huge, std::size_t{1} << 25) == ErrorCode::kOutOfMemory);
 }
 

@@ -33,7 +33,8 @@ inline Tokens operator+(Tokens front, const Tokens& back) {
 
 /// One layer, one head of one value: 64 bytes of K and 64 of V in a block.
 inline device::KvLayout tiny_layout() {
-  return device::KvLayout({.layers = 1, .kv_heads = 1, .head_dim = 1, .type = tensor::DType::kF32});
+  return device::KvLayout(
+      {.layers = 1, .kv_heads = 1, .head_dim = 1, .type = device::KvFormat::kF32});
 }
 
 /// What "computing" the KV of one token gives: 64 bits that depend on the namespace and on all

@@ -194,7 +194,7 @@ TEST_CASE("A directory has one file, or shards that an index names") {
   REQUIRE(source.find("y") != nullptr);
   CHECK(source.file_of(*source.find("y")) == directory.path() / "two.safetensors");
   std::string bytes(4, '\0');
-  source.read(*source.find("y"), std::as_writable_bytes(std::span(bytes)));
+  source.read(*source.find("y"), 0, std::as_writable_bytes(std::span(bytes)));
   CHECK(bytes == "5678");
 
   first.write(directory.path() / "two.safetensors");

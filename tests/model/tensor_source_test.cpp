@@ -36,6 +36,8 @@ TEST_CASE("The bytes of a tensor follow from its type and shape") {
   CHECK(bytes_of(tensor::DType::kQ8_0, {2, 64}) == 2 * 2 * 34);
   CHECK(bytes_of(tensor::DType::kQ4_0, {1, 32}) == 18);
   CHECK(bytes_of(tensor::DType::kQ4_1, {3, 32}) == 60);
+  CHECK(bytes_of(tensor::DType::kQ5_1, {3, 64}) == 3 * 2 * 24);
+  CHECK(bytes_of(tensor::DType::kQ6_K, {3, 512}) == 3 * 2 * 210);
 }
 
 TEST_CASE("A shape that cannot be is refused") {
@@ -53,6 +55,8 @@ TEST_CASE("A shape that cannot be is refused") {
   check_refused(tensor::DType::kQ8_0, {kMax - 31});
   check_refused(tensor::DType::kQ8_0, {32, 31});
   check_refused(tensor::DType::kQ4_0, {32, 1});
+  check_refused(tensor::DType::kQ4_K, {256, 32});
+  check_refused(tensor::DType::kQ4_K, {kMax - 255});
 }
 
 TEST_CASE("Tensors are found by name and read from their file") {
@@ -71,10 +75,12 @@ TEST_CASE("Tensors are found by name and read from their file") {
   CHECK(source.first_file() == first.path());
 
   std::array<char, 4> bytes{};
-  source.read(*source.find("z"), std::as_writable_bytes(std::span(bytes)));
+  source.read(*source.find("z"), 0, std::as_writable_bytes(std::span(bytes)));
   CHECK(bytes == std::array{'a', 'b', 'c', 'd'});
-  source.read(*source.find("a"), std::as_writable_bytes(std::span(bytes)));
+  source.read(*source.find("a"), 0, std::as_writable_bytes(std::span(bytes)));
   CHECK(bytes == std::array{'e', 'f', 'g', 'h'});
+  source.read(*source.find("a"), 1, std::as_writable_bytes(std::span(bytes).first(2)));
+  CHECK(bytes == std::array{'f', 'g', 'g', 'h'});
 }
 
 TEST_CASE("Two tensors of one name are refused") {
@@ -96,7 +102,7 @@ TEST_CASE("A file that has become shorter is an error when it is read") {
   file.resize(6);
   std::array<std::byte, 4> bytes{};
   check_unreadable("shorter", [&] {
-    source.read(*source.find("a"), bytes);
+    source.read(*source.find("a"), 0, bytes);
     return 0;
   });
 }

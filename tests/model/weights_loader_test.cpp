@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/weights_loader.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -15,6 +17,7 @@
 #include "support/temporary_directory.h"
 #include "support/tiny_model.h"
 #include "support/unreadable.h"
+#include "support/weight_types.h"
 
 namespace incipit::model {
 namespace {
@@ -95,7 +98,7 @@ TEST_CASE("Every tensor of a model arrives where it belongs") {
 
 TEST_CASE("Matrices keep the file's type, vectors become f32") {
   const DType type =
-      GENERATE(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1);
+      GENERATE(from_range(std::begin(test::kWeightTypes), std::end(test::kWeightTypes)));
   const TinyModel model = test::make_tiny_model({.type = type, .embedding_type = DType::kQ8_0});
   GgufWriter file = model.gguf();
   const std::vector<float>& norm = model.values("model.norm.weight");
@@ -131,7 +134,7 @@ TEST_CASE("Progress grows to one") {
   const auto opened = open_model(directory.path() / "model.gguf");
   const ModelWeights weights =
       opened->load_weights(device, [&](double fraction) { fractions.push_back(fraction); });
-  REQUIRE(fractions.size() == 21);
+  REQUIRE(fractions.size() == 5 + 2 * 16);  // vectors, and matrices that are read in two parts
   CHECK(fractions.front() > 0.0);
   CHECK(std::is_sorted(fractions.begin(), fractions.end()));
   CHECK(fractions.back() == 1.0);
@@ -232,19 +235,30 @@ TEST_CASE("Every place where an infinity or NaN can be is looked at") {
       {DType::kF32, 4 * 63 + 3, '\x7f'},  {DType::kF16, 2 * 63 + 1, '\xfc'},
       {DType::kBF16, 2 * 63 + 1, '\x7f'}, {DType::kQ8_0, 34 + 1, '\x7c'},
       {DType::kQ4_0, 18 + 1, '\xfe'},     {DType::kQ4_1, 20 + 1, '\x7c'},
-      {DType::kQ4_1, 20 + 3, '\x7f'},
+      {DType::kQ4_1, 20 + 3, '\x7f'},     {DType::kQ5_0, 22 + 1, '\x7c'},
+      {DType::kQ5_1, 24 + 1, '\xff'},     {DType::kQ5_1, 24 + 3, '\x7c'},
+      {DType::kQ4_K, 144 + 1, '\x7c'},    {DType::kQ4_K, 144 + 3, '\xfc'},
+      {DType::kQ5_K, 176 + 1, '\x7f'},    {DType::kQ5_K, 176 + 3, '\x7c'},
+      {DType::kQ6_K, 210 + 209, '\x7c'},
   };
   for (const Place& place : places) {
-    std::string bytes = test::encode(place.type, std::vector<float>(64, 0.25f));
+    const std::size_t elements = std::max<std::size_t>(64, 2 * tensor::block_elements(place.type));
+    std::string bytes = test::encode(place.type, std::vector<float>(elements, 0.25f));
     CHECK(all_finite(place.type, base::as_bytes(bytes)));
     bytes[place.byte] = place.bits;
     bytes[place.byte - 1] = '\xff';
     CHECK_FALSE(all_finite(place.type, base::as_bytes(bytes)));
   }
-  // Codes of any value are finite.
+  // Codes and factors of any value are finite.
   std::string codes = test::encode(DType::kQ8_0, std::vector<float>(32, 1.0f));
   std::fill(codes.begin() + 2, codes.end(), '\xff');
   CHECK(all_finite(DType::kQ8_0, base::as_bytes(codes)));
+  codes = test::encode(DType::kQ5_K, std::vector<float>(256, 1.0f));
+  std::fill(codes.begin() + 4, codes.end(), '\xff');
+  CHECK(all_finite(DType::kQ5_K, base::as_bytes(codes)));
+  codes = test::encode(DType::kQ6_K, std::vector<float>(256, 1.0f));
+  std::fill(codes.begin(), codes.begin() + 208, '\xff');
+  CHECK(all_finite(DType::kQ6_K, base::as_bytes(codes)));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class FakeDevice : public device::Device {
   }
 
   std::unique_ptr<device::Weight> make_weight(tensor::DType, std::size_t, std::size_t,
-                                              base::Bytes) override {
+                                              ReadRows) override {
     refuse();
   }
   void embed(const device::Weight&, std::span<const std::int32_t>, device::Matrix) override {

@@ -24,8 +24,18 @@ std::uint32_t ggml_type(tensor::DType type) {
       return 2;
     case tensor::DType::kQ4_1:
       return 3;
+    case tensor::DType::kQ5_0:
+      return 6;
+    case tensor::DType::kQ5_1:
+      return 7;
     case tensor::DType::kQ8_0:
       return 8;
+    case tensor::DType::kQ4_K:
+      return 12;
+    case tensor::DType::kQ5_K:
+      return 13;
+    case tensor::DType::kQ6_K:
+      return 14;
     case tensor::DType::kBF16:
       return 30;
   }

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/dtype.h"
+#include "tensor/quantized_blocks.h"
 #include "tensor/view.h"
 
 // Random activations and weights, and views of them, for tests of devices and their kernels.
@@ -47,11 +47,21 @@ inline std::vector<std::byte> random_weight(std::mt19937& random, tensor::DType 
         put16(at, tensor::f32_to_bf16(value));
         break;
       case tensor::DType::kQ4_1:
+      case tensor::DType::kQ5_1:
         put16(at + 2, tensor::f32_to_f16(-0.1f * value));
         [[fallthrough]];
       case tensor::DType::kQ8_0:
       case tensor::DType::kQ4_0:
+      case tensor::DType::kQ5_0:
         put16(at, tensor::f32_to_f16(0.01f * normal(random)));
+        break;
+      case tensor::DType::kQ4_K:
+      case tensor::DType::kQ5_K:
+        put16(at + 2, tensor::f32_to_f16(0.003f * value));
+        put16(at, tensor::f32_to_f16(0.0003f * normal(random)));
+        break;
+      case tensor::DType::kQ6_K:
+        put16(at + offsetof(tensor::BlockQ6_K, d), tensor::f32_to_f16(0.0001f * value));
     }
   }
   return bytes;

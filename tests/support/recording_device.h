@@ -14,18 +14,23 @@ namespace incipit::test {
 class RecordingDevice final : public FakeDevice {
  public:
   struct Weight final : device::Weight {
-    Weight(tensor::DType type_, std::size_t rows, std::size_t columns, base::Bytes given)
-        : device::Weight(rows, columns),
-          type(type_),
-          bytes(reinterpret_cast<const char*>(given.data()), given.size()) {}
+    Weight(tensor::DType type_, std::size_t rows, std::size_t columns, ReadRows read)
+        : device::Weight(rows, columns), type(type_) {
+      const std::size_t row_bytes = tensor::row_bytes(type, columns);
+      bytes.resize(rows * row_bytes);
+      // In two parts, as a device may.
+      const auto all = std::as_writable_bytes(std::span(bytes));
+      read(all.first(rows / 2 * row_bytes));
+      read(all.subspan(rows / 2 * row_bytes));
+    }
 
     tensor::DType type;
     std::string bytes;
   };
 
   std::unique_ptr<device::Weight> make_weight(tensor::DType type, std::size_t rows,
-                                              std::size_t columns, base::Bytes bytes) override {
-    return std::make_unique<Weight>(type, rows, columns, bytes);
+                                              std::size_t columns, ReadRows read) override {
+    return std::make_unique<Weight>(type, rows, columns, read);
   }
 
   static const Weight& recorded(const std::unique_ptr<device::Weight>& weight) {

@@ -186,7 +186,7 @@ ModelTensors read_tensors(const std::filesystem::path& directory) {
   ModelTensors tensors;
   for (const model::TensorInfo& info : source.tensors()) {
     std::vector<std::byte> bytes(info.bytes);
-    source.read(info, bytes);
+    source.read(info, 0, bytes);
     std::vector<float> values(bytes.size() / tensor::block_bytes(info.type));
     tensor::dequantize_row(info.type, bytes.data(), values);
     tensors.emplace(info.name, std::move(values));

@@ -12,14 +12,16 @@
 namespace incipit::test {
 namespace {
 
-tensor::DType kv_type(const EngineOptions& options, const device::Device& device) {
+device::KvFormat kv_format(const EngineOptions& options, const device::Device& device) {
   switch (options.kv_type) {
     case KvType::kF32:
-      return tensor::DType::kF32;
+      return device::KvFormat::kF32;
     case KvType::kF16:
-      return tensor::DType::kF16;
+      return device::KvFormat::kF16;
     case KvType::kBF16:
-      return tensor::DType::kBF16;
+      return device::KvFormat::kBF16;
+    case KvType::kInt8:
+      return device::KvFormat::kInt8;
     case KvType::kAuto:
       break;
   }
@@ -43,7 +45,7 @@ void ModelRunner::run(
                                       device::kBlockTokens);
   std::iota(blocks.rbegin(), blocks.rend(), device::BlockId{0});
   const device::KvLayout layout(
-      {config().layers, config().kv_heads, config().head_dim, kv_type(options_, *device_)});
+      {config().layers, config().kv_heads, config().head_dim, kv_format(options_, *device_)});
   const device::Buffer memory = device_->allocate(blocks.size() * layout.block_bytes());
   const device::KvPoolView pool = {memory.data(), blocks.size(), layout};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/tiny_model.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "support/quantize.h"
+#include "support/weight_types.h"
 
 namespace incipit::test {
 namespace {
@@ -208,9 +210,20 @@ class TensorMaker {
   Random random_;
 };
 
+// Rows of every matrix become whole blocks.
+TinyModelOptions in_whole_blocks(TinyModelOptions options) {
+  options.width = whole_blocks(options.type, options.width);
+  options.width = whole_blocks(options.embedding_type.value_or(options.type), options.width);
+  options.ffn_width = whole_blocks(options.type, options.ffn_width);
+  const std::size_t block = tensor::block_elements(options.type);
+  while (options.heads * options.head_dim % block != 0) options.head_dim *= 2;
+  return options;
+}
+
 }  // namespace
 
-TinyModel make_tiny_model(const TinyModelOptions& options) {
+TinyModel make_tiny_model(const TinyModelOptions& asked) {
+  const TinyModelOptions options = in_whole_blocks(asked);
   TinyModel model;
   model.options = options;
   model.tokenizer = make_tokenizer(options.family);
@@ -226,12 +239,13 @@ TinyModel make_tiny_model(const TinyModelOptions& options) {
 }
 
 TinyModel make_smallest_model(tensor::DType type) {
+  const std::size_t width = std::max<std::size_t>(32, tensor::block_elements(type));
   TinyModel model = make_tiny_model({.layers = 1,
-                                     .width = 32,
-                                     .heads = 2,
+                                     .width = width,
+                                     .heads = width / 16,
                                      .kv_heads = 1,
                                      .head_dim = 16,
-                                     .ffn_width = 32,
+                                     .ffn_width = width,
                                      .llama3_rope = true,
                                      .tied = true,
                                      .type = type});

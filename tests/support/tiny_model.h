@@ -22,7 +22,7 @@ enum class Family { kLlama, kQwen2, kQwen3 };
 struct TinyModelOptions {
   Family family = Family::kLlama;
   std::size_t layers = 2;
-  std::size_t width = 64;  // a multiple of 32 where matrices are quantised; so is ffn_width
+  std::size_t width = 64;  // grows to whole blocks of `type`, as do ffn_width and head_dim
   std::size_t heads = 4;
   std::size_t kv_heads = 2;
   std::size_t head_dim = 16;  // heads * head_dim may differ from width
@@ -83,8 +83,8 @@ struct TinyModel {
 
 TinyModel make_tiny_model(const TinyModelOptions& options = {});
 
-/// A LLaMA of one layer, 32 columns and 12 tokens, with scaled RoPE and a tied output: a few
-/// kilobytes, for tests that damage a file at every place.
+/// A LLaMA of one layer, one block of columns (32 at least) and 12 tokens, with scaled RoPE and a
+/// tied output: a few kilobytes but for blocks of 256, for tests that damage a file at every place.
 TinyModel make_smallest_model(tensor::DType type);
 
 }  // namespace incipit::test

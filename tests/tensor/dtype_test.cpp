@@ -14,6 +14,7 @@
 #include "base/machine.h"
 #include "incipit/error.h"
 #include "support/catch.h"
+#include "tensor/quantized_blocks.h"
 
 namespace incipit::tensor {
 namespace {
@@ -88,15 +89,24 @@ TEST_CASE("formats have names and sizes") {
   CHECK(row_bytes(DType::kQ8_0, 64) == 68);
   CHECK(row_bytes(DType::kQ4_0, 64) == 36);
   CHECK(row_bytes(DType::kQ4_1, 32) == 20);
+  CHECK(row_bytes(DType::kQ5_0, 64) == 44);
+  CHECK(row_bytes(DType::kQ5_1, 64) == 48);
+  CHECK(row_bytes(DType::kQ4_K, 512) == 288);
+  CHECK(row_bytes(DType::kQ5_K, 512) == 352);
+  CHECK(row_bytes(DType::kQ6_K, 512) == 420);
+  CHECK(name(DType::kQ6_K) == "Q6_K");
   CHECK(is_quantized(DType::kQ8_0));
+  CHECK(is_quantized(DType::kQ5_K));
   CHECK(!is_quantized(DType::kF16));
   CHECK(block_elements(DType::kQ4_0) == 32);
+  CHECK(block_elements(DType::kQ4_K) == 256);
   CHECK(block_elements(DType::kF32) == 1);
 }
 
 TEST_CASE("a row that is no whole number of blocks is refused") {
   CHECK_THROWS_AS(row_bytes(DType::kQ4_1, 31), Error);
   CHECK_THROWS_AS(row_bytes(DType::kQ8_0, 33), Error);
+  CHECK_THROWS_AS(row_bytes(DType::kQ6_K, 32), Error);
   CHECK_THROWS_AS(row_bytes(DType::kF32, std::numeric_limits<std::size_t>::max()), Error);
   CHECK(row_bytes(DType::kQ8_0, 0) == 0);
 }

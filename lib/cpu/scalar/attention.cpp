@@ -13,7 +13,7 @@ namespace incipit::cpu::scalar {
 namespace {
 
 using device::kBlockTokens;
-using tensor::DType;
+using device::KvFormat;
 
 template <class T>
 T load(const std::byte* base, std::size_t index) noexcept {
@@ -22,22 +22,30 @@ T load(const std::byte* base, std::size_t index) noexcept {
   return value;
 }
 
-/// Reads one element of a block's K or V.
-template <DType kType>
+/// Reads one element of a block's K or V; of int8 the integer.
+template <KvFormat kFormat>
 struct Kv {
-  static float widen(std::uint16_t bits) noexcept {
-    return kType == DType::kF16 ? tensor::f16_to_f32(bits) : tensor::bf16_to_f32(bits);
+  static float value(const std::byte* block, std::size_t index) noexcept {
+    if constexpr (kFormat == KvFormat::kF32) return load<float>(block, index);
+    if constexpr (kFormat == KvFormat::kInt8) {
+      return static_cast<float>(load<std::int8_t>(block, index));
+    }
+    const auto bits = load<std::uint16_t>(block, index);
+    return kFormat == KvFormat::kF16 ? tensor::f16_to_f32(bits) : tensor::bf16_to_f32(bits);
   }
   static float k(const std::byte* block, std::size_t position, std::size_t dim) noexcept {
-    if constexpr (kType == DType::kF32) return load<float>(block, k_index_f32(position, dim));
-    return widen(load<std::uint16_t>(block, k_index_16(position, dim)));
+    return value(block, kFormat == KvFormat::kF32 ? k_index_f32(position, dim)
+                                                  : k_index_pairs(position, dim));
   }
   static float v(const std::byte* block, std::size_t position, std::size_t dim,
                  std::size_t head_dim) noexcept {
-    if constexpr (kType == DType::kF32) {
-      return load<float>(block, v_index_f32(position, dim, head_dim));
-    }
-    return widen(load<std::uint16_t>(block, v_index_16(position, dim, head_dim)));
+    return value(block, kFormat == KvFormat::kF32 ? v_index_f32(position, dim, head_dim)
+                                                  : v_index_pairs(position, dim, head_dim));
+  }
+  /// What the integers of a position count for.
+  static float scale(const std::byte* block, std::size_t position, std::size_t head_dim) noexcept {
+    if constexpr (kFormat != KvFormat::kInt8) return 1.0f;
+    return load<float>(block + kBlockTokens * head_dim, position);
   }
 };
 
@@ -57,14 +65,15 @@ float tanh(float x) noexcept {
   return std::copysign((1.0f - e) / (1.0f + e), x);
 }
 
-template <DType kType>
+template <KvFormat kFormat>
 float score_of(const AttentionTile& tile, std::uint32_t row, std::uint32_t key) noexcept {
   const std::byte* const block = (*tile.k)[key / kBlockTokens];
   float score = 0.0f;
   for (std::size_t i = 0; i < tile.head_dim; ++i) {
     score +=
-        load<float>(tile.q, row * tile.head_dim + i) * Kv<kType>::k(block, key % kBlockTokens, i);
+        load<float>(tile.q, row * tile.head_dim + i) * Kv<kFormat>::k(block, key % kBlockTokens, i);
   }
+  score *= Kv<kFormat>::scale(block, key % kBlockTokens, tile.head_dim);
   const float cap = tile.score.soft_cap;
   if (cap > 0.0f) score = cap * tanh(score / cap);
   if (tile.score.alibi) {
@@ -73,7 +82,7 @@ float score_of(const AttentionTile& tile, std::uint32_t row, std::uint32_t key) 
   return score;
 }
 
-template <DType kType>
+template <KvFormat kFormat>
 void segment_row(const AttentionTile& tile, std::uint32_t row, float* scores,
                  const AttentionStates& out) {
   const std::uint32_t begin = tile.key_begin[row], end = tile.key_end[row];
@@ -82,7 +91,7 @@ void segment_row(const AttentionTile& tile, std::uint32_t row, float* scores,
 
   float max = -std::numeric_limits<float>::infinity();
   for (std::uint32_t key = begin; key < end; ++key) {
-    scores[key] = score_of<kType>(tile, row, key);
+    scores[key] = score_of<kFormat>(tile, row, key);
     max = std::max(max, scores[key]);
   }
   float* const acc = out.acc + row * tile.head_dim;
@@ -92,18 +101,19 @@ void segment_row(const AttentionTile& tile, std::uint32_t row, float* scores,
     const float p = exp(scores[key] - max);
     sum += p;
     const std::byte* const block = (*tile.v)[key / kBlockTokens];
+    const float weight = p * Kv<kFormat>::scale(block, key % kBlockTokens, tile.head_dim);
     for (std::size_t i = 0; i < tile.head_dim; ++i) {
-      acc[i] += p * Kv<kType>::v(block, key % kBlockTokens, i, tile.head_dim);
+      acc[i] += weight * Kv<kFormat>::v(block, key % kBlockTokens, i, tile.head_dim);
     }
   }
   out.max[row] = max;
   out.sum[row] = sum;
 }
 
-template <DType kType>
+template <KvFormat kFormat>
 void segment(const AttentionTile& tile, TileBuffers& buffers, const AttentionStates& out) {
   for (std::uint32_t row = 0; row < tile.rows; ++row) {
-    segment_row<kType>(tile, row, buffers.scores[row], out);
+    segment_row<kFormat>(tile, row, buffers.scores[row], out);
   }
 }
 
@@ -131,20 +141,21 @@ void finish(const float* acc, float sum, std::size_t head_dim, float* out) {
   for (std::size_t i = 0; i < head_dim; ++i) out[i] = acc[i] / sum;
 }
 
-template <DType kType>
-constexpr AttentionKernel kKernel = {kMaxTileRows, pack_queries, segment<kType>, fold,
-                                     finish,       nullptr,      nullptr};
+template <KvFormat kFormat>
+constexpr AttentionKernel kKernel = {kMaxTileRows, pack_queries, segment<kFormat>,
+                                     fold,         finish,       nullptr};
 
 }  // namespace
 }  // namespace incipit::cpu::scalar
 
 namespace incipit::cpu {
 
-const AttentionKernel& scalar_attention_kernel(tensor::DType kv_type) noexcept {
-  using tensor::DType;
-  return kv_type == DType::kF32   ? scalar::kKernel<DType::kF32>
-         : kv_type == DType::kF16 ? scalar::kKernel<DType::kF16>
-                                  : scalar::kKernel<DType::kBF16>;
+const AttentionKernel& scalar_attention_kernel(device::KvFormat format) noexcept {
+  using device::KvFormat;
+  return format == KvFormat::kF32    ? scalar::kKernel<KvFormat::kF32>
+         : format == KvFormat::kF16  ? scalar::kKernel<KvFormat::kF16>
+         : format == KvFormat::kBF16 ? scalar::kKernel<KvFormat::kBF16>
+                                     : scalar::kKernel<KvFormat::kInt8>;
 }
 
 }  // namespace incipit::cpu

@@ -8,6 +8,7 @@ const Kernels& scalar_kernels() noexcept {
       .panel_outputs = 1,
       .group_rows = 1,
       .quantize_groups = scalar::quantize_groups,
+      .round_rows = nullptr,
       .product = scalar::product,
       .rms_norm = scalar::rms_norm,
       .add = scalar::add,

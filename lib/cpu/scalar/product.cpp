@@ -12,61 +12,45 @@ namespace {
 
 using tensor::DType;
 
-template <class Block>
-Block read_block(const std::byte* row, std::size_t index) {
-  Block block;
-  std::memcpy(&block, row + index * sizeof(Block), sizeof(Block));
-  return block;
+template <class T>
+T value_at(const std::byte* row, std::size_t index) {
+  T value;
+  std::memcpy(&value, row + index * sizeof(T), sizeof(T));
+  return value;
 }
 
 /// Input k of a block, in units of the low digit, and such a unit.
 int integer_of(const RowBlock& x, std::size_t k) { return (x.high[k] << kDigitBits) + x.low[k]; }
 float unit_of(const RowBlock& x) { return x.d * kLowDigit; }
 
-float output_q8_0(const std::byte* row, const RowBlock* x, std::size_t columns) {
-  float out = 0.0f;
-  for (std::size_t b = 0; b < columns / kBlock; ++b) {
-    const auto w = read_block<tensor::BlockQ8_0>(row, b);
-    int dot = 0;
-    for (std::size_t k = 0; k < kBlock; ++k) dot += w.q[k] * integer_of(x[b], k);
-    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
-  }
-  return out;
-}
-
-int dot_nibbles(const std::uint8_t* w, const RowBlock& x) {
+/// Adds the inputs from `begin` to `end` of a block.
+float add_inputs(float out, DType type, const tensor::Codes& w, const RowBlock& x,
+                 std::size_t begin, std::size_t end) {
   int dot = 0;
-  for (std::size_t k = 0; k < 16; ++k) {
-    dot += (w[k] & 15) * integer_of(x, k) + (w[k] >> 4) * integer_of(x, 16 + k);
+  for (std::size_t k = begin; k < end; ++k) {
+    dot += (w.q[k] - tensor::code_offset(type)) * integer_of(x, k);
   }
-  return dot;
+  return std::fma(w.scale(begin / 16) * unit_of(x), static_cast<float>(dot), out);
 }
 
-float output_q4_0(const std::byte* row, const RowBlock* x, std::size_t columns) {
+float output_quantized(DType type, const std::byte* row, const RowBlock* x, std::size_t columns) {
   float out = 0.0f;
   for (std::size_t b = 0; b < columns / kBlock; ++b) {
-    const auto w = read_block<tensor::BlockQ4_0>(row, b);
-    const int sum = -((x[b].minus_high << kDigitBits) + x[b].minus_low);
-    const int dot = dot_nibbles(w.q, x[b]) - 8 * sum;
-    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
-  }
-  return out;
-}
-
-float output_q4_1(const std::byte* row, const RowBlock* x, std::size_t columns) {
-  float out = 0.0f;
-  for (std::size_t b = 0; b < columns / kBlock; ++b) {
-    const auto w = read_block<tensor::BlockQ4_1>(row, b);
-    const int dot = dot_nibbles(w.q, x[b]);
-    out = std::fma(tensor::f16_to_f32(w.d) * unit_of(x[b]), static_cast<float>(dot), out);
-    out = std::fma(tensor::f16_to_f32(w.m), x[b].s, out);
+    const tensor::Codes w = tensor::read_codes(type, row, b);
+    if (type == DType::kQ6_K) {
+      out = add_inputs(out, type, w, x[b], 0, 16);
+      out = add_inputs(out, type, w, x[b], 16, kBlock);
+    } else {
+      out = add_inputs(out, type, w, x[b], 0, kBlock);
+    }
+    if (tensor::has_minimum(type)) out = std::fma(w.minimum(type), x[b].s, out);
   }
   return out;
 }
 
 float output_f32(const std::byte* row, const float* x, std::size_t columns) {
   float out = 0.0f;
-  for (std::size_t k = 0; k < columns; ++k) out = read_block<float>(row, k) * x[k] + out;
+  for (std::size_t k = 0; k < columns; ++k) out = value_at<float>(row, k) * x[k] + out;
   return out;
 }
 
@@ -74,7 +58,7 @@ template <float (*ToFloat)(std::uint16_t)>
 float output_16(const std::byte* row, const float* x, std::size_t columns) {
   float out = 0.0f;
   for (std::size_t k = 0; k < columns; ++k) {
-    out = ToFloat(read_block<std::uint16_t>(row, k)) * x[k] + out;
+    out = ToFloat(value_at<std::uint16_t>(row, k)) * x[k] + out;
   }
   return out;
 }
@@ -88,14 +72,9 @@ float output(DType type, const std::byte* weights, const float* x, const RowBloc
       return output_16<tensor::f16_to_f32>(weights, x, columns);
     case DType::kBF16:
       return output_16<tensor::bf16_to_f32>(weights, x, columns);
-    case DType::kQ8_0:
-      return output_q8_0(weights, quantized, columns);
-    case DType::kQ4_0:
-      return output_q4_0(weights, quantized, columns);
-    case DType::kQ4_1:
-      return output_q4_1(weights, quantized, columns);
+    default:
+      return output_quantized(type, weights, quantized, columns);
   }
-  return 0.0f;
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ RowBlock quantize_block(const float* x, float columns, float threshold) {
     block.low[k] = static_cast<std::int8_t>(low);
     block.minus_high -= high;
     block.minus_low -= low;
+    if (k < kBlock / 2) continue;
+    block.minus_high_tail -= high;
+    block.minus_low_tail -= low;
   }
   block.d = top / kLargest;
   block.s = block.d * kLowDigit *

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <incipit/engine.h>
+
+#include <functional>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "examples/support.h"
+#include "report.h"
+#include "standard.h"
+#include "workloads.h"
+
+// Measures what a user of the library waits for, and how near to the machine's limits that is.
+
+namespace {
+
+using bench::Json;
+using bench::Metric;
+using bench::Sizes;
+using bench::Yardstick;
+
+const std::map<std::string, incipit::KvType> kKvTypes = {{"auto", incipit::KvType::kAuto},
+                                                         {"f32", incipit::KvType::kF32},
+                                                         {"f16", incipit::KvType::kF16},
+                                                         {"bf16", incipit::KvType::kBF16},
+                                                         {"int8", incipit::KvType::kInt8}};
+const std::map<std::string, incipit::CpuPath> kCpuPaths = {{"auto", incipit::CpuPath::kAuto},
+                                                           {"scalar", incipit::CpuPath::kScalar},
+                                                           {"avx2", incipit::CpuPath::kAvx2},
+                                                           {"avx512", incipit::CpuPath::kAvx512}};
+const std::map<std::string, incipit::Activations> kActivations = {
+    {"mixed", incipit::Activations::kMixed},
+    {"int8", incipit::Activations::kInt8},
+    {"float", incipit::Activations::kFloat}};
+
+constexpr const char* kFractions =
+    "Fractions of the limit (a GGUF file's, and not with --no-limits):\n"
+    "  text    (steps * weight bytes + KV bytes that the steps read) / seconds / memory "
+    "bandwidth;\n"
+    "          KV of a prefix that samples share counts once a step\n"
+    "  prompt  (2 * parameters used * tokens + 4 * layers * heads * head_dim * pairs of a token "
+    "and\n"
+    "          one that it sees) / seconds / peak of BF16 dot products, or of f32 where the path "
+    "has\n"
+    "          none; the output matrix is used once a prompt\n"
+    "The limits are measured first, with as many threads as the engine has.";
+
+struct Options {
+  std::string model, json, document;
+  std::string kv_type = "auto", cpu_path = "auto", activations = "mixed";
+  unsigned threads = 0;
+  bool no_limits = false;
+  Sizes sizes = {};
+};
+
+/// One of the four commands that measure a workload of given sizes.
+struct Command {
+  const char* name;
+  const char* description;
+  const char *prompt, *fresh, *samples;  // what the three sizes mean here
+  Sizes defaults;
+  std::size_t least_new_tokens;
+  std::vector<Metric> (*measure)(incipit::Engine&, const Yardstick&, const Sizes&);
+};
+
+const std::vector<Command> kCommands = {
+    {"prefill", "Prompts, up to the first token of their texts", "Tokens of each prompt",
+     "Tokens generated behind each prompt; only `total_ms` includes all of them",
+     "Different prompts at once", Sizes{.prompt_tokens = 512, .new_tokens = 1, .samples = 1}, 1,
+     bench::measure_prefill},
+    {"decode", "Texts, from their second token on, behind prompts that share nothing",
+     "Tokens of each prompt", "Tokens of each text", "Texts at once, each behind its own prompt",
+     Sizes{.prompt_tokens = 16, .new_tokens = 128, .samples = 1}, 2, bench::measure_decode},
+    {"shared", "Samples, from their second token on, behind one and the same prompt",
+     "Tokens of the prompt", "Tokens of each sample", "Samples at once",
+     Sizes{.prompt_tokens = 4096, .new_tokens = 64, .samples = 16}, 2, bench::measure_shared},
+    {"turns", "Chats of several turns, each of which finds the ones before it in the cache",
+     "Tokens of each of the user's messages, about", "Tokens of each answer", "Chats at once",
+     Sizes{.prompt_tokens = 64, .new_tokens = 64, .samples = 1, .turns = 8}, 2,
+     bench::measure_turns},
+};
+
+void declare_engine(CLI::App& app, Options& options) {
+  app.add_option("--model", options.model, "GGUF file or Hugging Face directory")->required();
+  app.add_option("--threads", options.threads, "0: the CPUs that this process may use")
+      ->capture_default_str();
+  app.add_option("--kv-type", options.kv_type, "Number format of the KV cache")
+      ->check(CLI::IsMember(&kKvTypes))
+      ->capture_default_str();
+  app.add_option("--cpu-path", options.cpu_path, "Which kernels run")
+      ->check(CLI::IsMember(&kCpuPaths))
+      ->capture_default_str();
+  app.add_option("--activations", options.activations, "What meets quantised weights")
+      ->check(CLI::IsMember(&kActivations))
+      ->capture_default_str();
+  app.add_flag("--no-limits", options.no_limits, "Do not measure the machine's limits");
+  app.add_option("--json", options.json, "Write the results here; -: stdout, all else to stderr");
+  app.footer(kFractions);
+}
+
+void declare_sizes(CLI::App& app, const Command& command, Sizes& sizes) {
+  constexpr std::size_t kMany = 1'000'000;
+  app.add_option("--prompt-tokens", sizes.prompt_tokens, command.prompt)
+      ->check(CLI::Range(std::size_t{1}, kMany))
+      ->capture_default_str();
+  app.add_option("--new-tokens", sizes.new_tokens, command.fresh)
+      ->check(CLI::Range(command.least_new_tokens, kMany))
+      ->capture_default_str();
+  app.add_option("--samples", sizes.samples, command.samples)
+      ->check(CLI::Range(std::size_t{1}, std::size_t{256}))
+      ->capture_default_str();
+  app.add_option("--repeat", sizes.repeat, "Measurements; the median counts")
+      ->check(CLI::Range(std::size_t{1}, kMany))
+      ->capture_default_str();
+}
+
+/// Loads the model and, unless told not to, measures the machine.
+struct Subject {
+  explicit Subject(const Options& options) : engine(engine_options(options)) {
+    yardstick.shape = bench::read_shape(options.model);
+    yardstick.kv_bytes_per_token = static_cast<double>(engine.model().kv_bytes_per_token);
+    if (!options.no_limits) {
+      yardstick.limits =
+          bench::measure_limits(engine.model().threads, kCpuPaths.at(options.cpu_path));
+    }
+  }
+
+  static incipit::EngineOptions engine_options(const Options& options) {
+    incipit::EngineOptions engine;
+    engine.model = options.model;
+    engine.threads = options.threads;
+    engine.kv_type = kKvTypes.at(options.kv_type);
+    engine.cpu_path = kCpuPaths.at(options.cpu_path);
+    engine.activations = kActivations.at(options.activations);
+    return engine;
+  }
+
+  incipit::Engine engine;
+  Yardstick yardstick = {};
+};
+
+/// Prints the metrics and writes them with `settings` and `more` members.
+void finish(const Options& options, const std::string& command, const Subject& subject,
+            const std::vector<Metric>& metrics, const Json& sizes, const Json& more) {
+  std::ostream& out = examples::console(options.json);
+  bench::print_head(out, subject.engine, subject.yardstick);
+  for (const Metric& metric : metrics) bench::print(out, metric);
+  if (options.json.empty()) return;
+  Json document = {{"command", command}};
+  document.update(bench::head_json(options.model, subject.engine, subject.yardstick));
+  document["settings"] = {{"kv_type", options.kv_type},
+                          {"cpu_path", options.cpu_path},
+                          {"activations", options.activations}};
+  document["settings"].update(sizes);
+  document.update(more);
+  document["results"] = bench::results_json(metrics);
+  examples::write_json(options.json, document, 2);
+}
+
+int run_command(const Command& command, const Options& options) {
+  const Sizes& sizes = options.sizes;
+  if (sizes.cached_tokens >= sizes.prompt_tokens) {
+    throw std::runtime_error("--cached-tokens must be less than --prompt-tokens");
+  }
+  Subject subject(options);
+  const auto metrics = command.measure(subject.engine, subject.yardstick, sizes);
+  finish(options, command.name, subject, metrics,
+         {{"prompt_tokens", sizes.prompt_tokens},
+          {"cached_tokens", sizes.cached_tokens},
+          {"new_tokens", sizes.new_tokens},
+          {"samples", sizes.samples},
+          {"turns", sizes.turns},
+          {"repeat", sizes.repeat}},
+         Json::object());
+  return 0;
+}
+
+int run_standard(const Options& options) {
+  const bench::StandardTexts texts = bench::standard_texts(examples::read_file(options.document));
+  Subject subject(options);
+  const auto metrics = bench::measure_standard(subject.engine, subject.yardstick, texts);
+  Json medians = Json::object();
+  for (const Metric& metric : metrics) medians[metric.name] = bench::median(metric.values);
+  finish(options, "standard", subject, metrics, Json::object(), medians);
+  return 0;
+}
+
+int run_texts(const Options& options) {
+  const std::string document = examples::read_file(options.document);
+  examples::write_json(options.json, bench::to_json(bench::standard_texts(document)), 2);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures prompts, texts, samples over one prefix, and chats.", "incipit-bench");
+  app.require_subcommand(1);
+  std::map<std::string, Options> options;  // by command
+  std::function<int()> chosen;
+  for (const Command& command : kCommands) {
+    Options& own = options[command.name];
+    own.sizes = command.defaults;
+    CLI::App& sub = *app.add_subcommand(command.name, command.description);
+    declare_engine(sub, own);
+    declare_sizes(sub, command, own.sizes);
+    sub.callback([&command, &own, &chosen] { chosen = [&] { return run_command(command, own); }; });
+  }
+  Options& prefill = options["prefill"];
+  app.get_subcommand("prefill")
+      ->add_option("--cached-tokens", prefill.sizes.cached_tokens,
+                   "Of the prompt, at its front: in the cache already")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  Options& turns = options["turns"];
+  app.get_subcommand("turns")
+      ->add_option("--turns", turns.sizes.turns, "Questions and answers of a chat")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+
+  Options& standard = options["standard"];
+  CLI::App& sub = *app.add_subcommand(
+      "standard", "A long document and questions about it, as other programs are measured with");
+  declare_engine(sub, standard);
+  sub.add_option("--document", standard.document, "Text of about 4,000 tokens")->required();
+  sub.callback([&] { chosen = [&] { return run_standard(standard); }; });
+
+  Options& texts = options["texts"];
+  CLI::App& write = *app.add_subcommand("texts", "Writes the texts of `standard` as JSON");
+  write.add_option("--document", texts.document, "As for `standard`")->required();
+  write.add_option("--json", texts.json, "Write the texts here; -: stdout")->required();
+  write.callback([&] { chosen = [&] { return run_texts(texts); }; });
+
+  return examples::run_main(app, argc, argv, [&] { return chosen(); });
+}
