@@ -201,6 +201,25 @@ template <std::size_t kRows>
   return fine != 0;
 }
 
+template <tensor::DType kType, std::size_t kColumns>
+struct Columns {
+  Column<kType> w[kColumns];
+};
+
+/// The same columns, whose codes the compiler must not take for those that it has unpacked: kept
+/// for a second digit, they would drive the sums out of the registers.
+template <tensor::DType kType, std::size_t kColumns>
+[[gnu::always_inline]] inline Columns<kType, kColumns> read_again(
+    const Column<kType> (&w)[kColumns]) {
+  Columns<kType, kColumns> again;
+  INCIPIT_UNROLL
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    again.w[c] = w[c];
+    asm("" : "+r"(again.w[c].quants));
+  }
+  return again;
+}
+
 /// out += a part of one block, without the minima.
 template <tensor::DType kType, std::size_t kPart, std::size_t kRows, std::size_t kColumns>
 [[gnu::always_inline]] inline void add_part(Floats (&out)[kRows][kColumns],
@@ -212,7 +231,7 @@ template <tensor::DType kType, std::size_t kPart, std::size_t kRows, std::size_t
   INCIPIT_UNROLL
   for (std::size_t c = 0; c < kColumns; ++c) scale[c] = w[c].scale(block, kPart);
   if (fine) {
-    next_digit<kType, &RowBlock::low, kPart>(sum, w, x, block);
+    next_digit<kType, &RowBlock::low, kPart>(sum, read_again(w).w, x, block);
     INCIPIT_UNROLL
     for (std::size_t c = 0; c < kColumns; ++c) scale[c] = scale_low(scale[c]);
   }
