@@ -117,6 +117,7 @@ class CpuDevice final : public device::Device {
     info_.numerics = std::string("cpu/") + path.name + name(activations) +
                      attention_numerics(features_) + "/" + std::to_string(kRevision);
     info_.threads = threads;
+    info_.host_memory = true;
     info_.default_kv_type =
         features_.avx512_bf16 ? device::KvFormat::kBF16 : device::KvFormat::kF16;
     info_.plan = attention_plan_options(threads);
@@ -145,6 +146,9 @@ class CpuDevice final : public device::Device {
   void attention(const KvPoolView& pool, const device::AttentionParams& params,
                  const device::AttentionPlan& plan, ConstMatrix q, Matrix out) override;
   void gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) override;
+  void for_each_on_host(std::size_t count, base::FunctionRef<void(std::size_t)> work) override {
+    pool_.for_each(count, [&](std::size_t item, unsigned) { work(item); });
+  }
   void copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) override;
 
  private:

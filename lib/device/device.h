@@ -111,6 +111,7 @@ struct DeviceInfo {
   // Names the arithmetic, KV order included. Two devices with equal names give equal bits.
   std::string numerics = {};
   unsigned threads = 1;
+  bool host_memory = false;  // the host reads buffers as they are: no need to download
   KvFormat default_kv_type = KvFormat::kF16;
   PlanOptions plan = {};  // segment_tokens is part of the numerics
 };
@@ -167,6 +168,11 @@ class Device {
                          const AttentionPlan& plan, ConstMatrix q, Matrix out) = 0;
   /// out[i] = x row rows[i].
   virtual void gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) = 0;
+  /// Calls work(i) for each i < count, in any order, on the host's threads that wait while the
+  /// device computes, if there are any. For what is done to logits.
+  virtual void for_each_on_host(std::size_t count, base::FunctionRef<void(std::size_t)> work) {
+    for (std::size_t i = 0; i < count; ++i) work(i);
+  }
   virtual void copy_block(const KvPoolView& pool, BlockId from, BlockId to) = 0;
 };
 

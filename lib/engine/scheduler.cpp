@@ -198,11 +198,28 @@ void Scheduler::forward(std::span<const Part> parts) {
   transformer_.forward(
       cache_.pool(), {ids_, sequences_, logit_rows_},
       [this](std::size_t first, tensor::ConstMatrix logits) {
-        for (std::size_t i = 0; i < logits.rows; ++i) {
-          const LogitRow& owner = logit_owners_[first + i];
-          on_logits(*owner.request, owner.position, {logits.row(i), logits.columns});
-        }
+        hand_out(std::span(logit_owners_).subspan(first, logits.rows), logits);
       });
+}
+
+/// Each request takes its rows, which follow each other, on one thread; requests side by side.
+void Scheduler::hand_out(std::span<const LogitRow> owners, tensor::ConstMatrix logits) {
+  logit_runs_.clear();
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (i == 0 || owners[i].request != owners[i - 1].request) logit_runs_.push_back(i);
+  }
+  logit_runs_.push_back(owners.size());
+  std::vector<std::exception_ptr> errors(logit_runs_.size() - 1);
+  transformer_.device().for_each_on_host(errors.size(), [&](std::size_t run) {
+    errors[run] = base::caught([&] {
+      for (std::size_t i = logit_runs_[run]; i < logit_runs_[run + 1]; ++i) {
+        on_logits(*owners[i].request, owners[i].position, {logits.row(i), logits.columns});
+      }
+    });
+  });
+  for (std::size_t run = 0; run < errors.size(); ++run) {
+    if (errors[run]) fail(*owners[logit_runs_[run]].request, std::move(errors[run]));
+  }
 }
 
 void Scheduler::complete(std::span<const Part> parts) {
@@ -225,16 +242,13 @@ void Scheduler::complete(std::span<const Part> parts) {
 
 void Scheduler::on_logits(Request& request, std::size_t position, std::span<const float> logits) {
   if (request.closed) return;
-  std::exception_ptr error = base::caught([&] {
-    if (request.kind == Request::Kind::kScore) {
-      const auto next = static_cast<std::size_t>(request.tokens[position + 1]);
-      request.result.logprobs.push_back(
-          static_cast<float>(static_cast<double>(logits[next]) - log_sum_exp(logits)));
-    } else {
-      sample(request, position, logits);
-    }
-  });
-  if (error) fail(request, std::move(error));
+  if (request.kind == Request::Kind::kScore) {
+    const auto next = static_cast<std::size_t>(request.tokens[position + 1]);
+    request.result.logprobs.push_back(
+        static_cast<float>(static_cast<double>(logits[next]) - log_sum_exp(logits)));
+  } else {
+    sample(request, position, logits);
+  }
 }
 
 void Scheduler::sample(Request& request, std::size_t position, std::span<const float> logits) {

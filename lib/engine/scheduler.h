@@ -67,6 +67,7 @@ class Scheduler {
   bool ready(const Request& request) const;
   void forward(std::span<const Part> parts);
   void complete(std::span<const Part> parts);
+  void hand_out(std::span<const LogitRow> owners, tensor::ConstMatrix logits);
   void on_logits(Request& request, std::size_t position, std::span<const float> logits);
   void sample(Request& request, std::size_t position, std::span<const float> logits);
   void add_token(Request& request, TokenId token);
@@ -95,6 +96,7 @@ class Scheduler {
   std::vector<device::SequenceRows> sequences_;
   std::vector<std::uint32_t> logit_rows_;
   std::vector<LogitRow> logit_owners_;
+  std::vector<std::size_t> logit_runs_;  // where another request's rows begin, and the end
 
   std::thread thread_;  // last: starts when all else is there
 };

@@ -20,9 +20,14 @@ constexpr auto kLikelier = [](const auto& a, const auto& b) {
 // Tokens whose masses are added up together.
 constexpr std::size_t kBlock = 256;
 
-/// The probability of a weight in fixed point. With 2^24 tokens the sum still fits 64 bits.
+// The logarithm of a weight without a mass.
+constexpr float kVanishes = -28.5f;
+
+/// The probability of a weight in fixed point; none for e^kVanishes. With 2^24 tokens the sum still
+/// fits 64 bits.
 std::uint64_t mass_of(float weight) noexcept {
-  return static_cast<std::uint64_t>(weight * 0x1p40f);
+  // By way of a signed integer, for which there is an instruction.
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(weight * 0x1p40f));
 }
 
 /// The largest score; minus infinity for none. NaN counts as none.
@@ -139,8 +144,11 @@ void TokenSampler::weigh(std::span<const float> scores, float best) {
   INCIPIT_CHECK(scores.size() <= weights_.size());
   const float inverse = 1.0f / params_.temperature;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    weights_[i] = relative_weight((scores[i] - best) * inverse);
+    const float logarithm = (scores[i] - best) * inverse;
+    weights_[i] = logarithm > kVanishes ? logarithm : kVanishes;  // NaN too
   }
+  // A loop of its own: in one with the comparison the compiler finds no vectors.
+  for (std::size_t i = 0; i < scores.size(); ++i) weights_[i] = relative_weight(weights_[i]);
   block_masses_.clear();
   mass_ = 0;
   for (std::size_t first = 0; first < weights_.size(); first += kBlock) {

@@ -203,11 +203,17 @@ void Transformer::output_logits(std::span<const std::uint32_t> wanted, ConstMatr
     device_.rms_norm(state, vector_of(weights_.final_norm), config_.norm_epsilon, state);
     const std::array product = {Product{&output, {}, logits}};
     device_.matmul(state, product);
-    if (host_logits_.size() < rows * vocabulary) host_logits_.resize(rows * vocabulary);
-    device_.download(reinterpret_cast<const std::byte*>(logits.data),
-                     std::as_writable_bytes(std::span(host_logits_).first(rows * vocabulary)));
-    sink(first, {host_logits_.data(), rows, vocabulary, vocabulary});
+    sink(first, on_host(logits));
   }
+}
+
+ConstMatrix Transformer::on_host(ConstMatrix logits) {
+  if (device_.info().host_memory) return logits;
+  const std::size_t values = logits.rows * logits.columns;
+  if (host_logits_.size() < values) host_logits_.resize(values);
+  device_.download(reinterpret_cast<const std::byte*>(logits.data),
+                   std::as_writable_bytes(std::span(host_logits_).first(values)));
+  return {host_logits_.data(), logits.rows, logits.columns, logits.columns};
 }
 
 Transformer::Scratch Transformer::scratch(std::size_t rows) {

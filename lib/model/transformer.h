@@ -32,6 +32,7 @@ class Transformer {
 
   const ModelConfig& config() const noexcept { return config_; }
   const ModelWeights& weights() const noexcept { return weights_; }
+  device::Device& device() const noexcept { return device_; }
 
   /// Hears of the logits in host memory, slice by slice: those of logit_rows[first],
   /// logit_rows[first + 1], ...; [slice, vocabulary].
@@ -63,6 +64,7 @@ class Transformer {
   void ffn_branch(const LayerWeights& layer, const Scratch& s);
   void output_logits(std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
                      const LogitsSink& sink);
+  tensor::ConstMatrix on_host(tensor::ConstMatrix logits);
 
   device::Device& device_;
   const ModelConfig config_;
