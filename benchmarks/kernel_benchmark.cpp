@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +13,7 @@
 #include "cpu/cpu_device.h"
 #include "device/attention_plan.h"
 #include "device/device.h"
+#include "examples/option_names.h"
 #include "examples/support.h"
 #include "kv/kv_cache.h"
 #include "support/random_matrix.h"
@@ -304,17 +304,14 @@ int main(int argc, char** argv) {
   CLI::App app("What single operations of the CPU device take", "kernel_benchmark");
   cpu::CpuDeviceOptions options;
   std::string json, filter = ".", path = "auto";
-  const std::map<std::string, CpuPath> paths = {{"auto", CpuPath::kAuto},
-                                                {"scalar", CpuPath::kScalar},
-                                                {"avx2", CpuPath::kAvx2},
-                                                {"avx512", CpuPath::kAvx512}};
   app.add_option("--threads", options.threads, "0: the CPUs that this process may use");
-  app.add_option("--cpu-path", path, "Which kernels run")->check(CLI::IsMember(&paths));
+  app.add_option("--cpu-path", path, "Which kernels run")
+      ->check(CLI::IsMember(&examples::kCpuPaths));
   app.add_option("--filter", filter, "Run the benchmarks whose name matches");
   app.add_option("--json", json, "Write the figures to this file; -: to standard output");
   return examples::run_main(app, argc, argv, [&] {
     initialize(argv[0], filter, json);
-    options.path = paths.at(path);
+    options.path = examples::kCpuPaths.at(path);
     const std::unique_ptr<Device> device = cpu::make_cpu_device(options);
     LayerStore layers(*device);
     benchmark::AddCustomContext("numerics", device->info().numerics);

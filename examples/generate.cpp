@@ -3,10 +3,10 @@
 
 #include <array>
 #include <iostream>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "option_names.h"
 #include "support.h"
 
 // Answers prompts over one static text, for scripts: see --help.
@@ -17,18 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLikeliest = 5;  // that --logprobs reports per token
 
-const std::map<std::string, incipit::KvType> kKvTypes = {{"auto", incipit::KvType::kAuto},
-                                                         {"f32", incipit::KvType::kF32},
-                                                         {"f16", incipit::KvType::kF16},
-                                                         {"bf16", incipit::KvType::kBF16},
-                                                         {"int8", incipit::KvType::kInt8}};
-const std::map<std::string, incipit::CpuPath> kCpuPaths = {{"auto", incipit::CpuPath::kAuto},
-                                                           {"scalar", incipit::CpuPath::kScalar},
-                                                           {"avx2", incipit::CpuPath::kAvx2},
-                                                           {"avx512", incipit::CpuPath::kAvx512}};
-
 struct Options {
-  std::string model, static_file, json, kv_type, cpu_path;
+  std::string model, static_file, json, kv_type, activations, cpu_path;
   std::vector<std::string> prompts;
   unsigned threads = 0;
   bool chat = false, no_cache = false, reference = false, logprobs = false;
@@ -65,9 +55,11 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--reference", options.reference,
                "Float activations and F32 KV, as Hugging Face transformers computes");
   app.add_option("--kv-type", options.kv_type, "auto, bf16, f16, f32 or int8")
-      ->check(CLI::IsMember(&kKvTypes));
+      ->check(CLI::IsMember(&examples::kKvTypes));
+  app.add_option("--activations", options.activations, "mixed, int8 or float")
+      ->check(CLI::IsMember(&examples::kActivations));
   app.add_option("--cpu-path", options.cpu_path, "auto, scalar, avx2 or avx512")
-      ->check(CLI::IsMember(&kCpuPaths));
+      ->check(CLI::IsMember(&examples::kCpuPaths));
   app.add_flag("--logprobs", options.logprobs,
                "Put log-probabilities, and the five likeliest tokens, into the JSON");
   app.add_option("--json", options.json, "Write the results here; -: stdout");
@@ -78,8 +70,11 @@ incipit::EngineOptions engine_options(const Options& options) {
   if (options.reference) engine = incipit::EngineOptions::reference(options.model);
   engine.model = options.model;
   engine.threads = options.threads;
-  if (!options.kv_type.empty()) engine.kv_type = kKvTypes.at(options.kv_type);
-  if (!options.cpu_path.empty()) engine.cpu_path = kCpuPaths.at(options.cpu_path);
+  if (!options.kv_type.empty()) engine.kv_type = examples::kKvTypes.at(options.kv_type);
+  if (!options.activations.empty()) {
+    engine.activations = examples::kActivations.at(options.activations);
+  }
+  if (!options.cpu_path.empty()) engine.cpu_path = examples::kCpuPaths.at(options.cpu_path);
   return engine;
 }
 

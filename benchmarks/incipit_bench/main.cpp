@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/option_names.h"
 #include "examples/support.h"
 #include "report.h"
 #include "standard.h"
@@ -21,20 +22,9 @@ using bench::Json;
 using bench::Metric;
 using bench::Sizes;
 using bench::Yardstick;
-
-const std::map<std::string, incipit::KvType> kKvTypes = {{"auto", incipit::KvType::kAuto},
-                                                         {"f32", incipit::KvType::kF32},
-                                                         {"f16", incipit::KvType::kF16},
-                                                         {"bf16", incipit::KvType::kBF16},
-                                                         {"int8", incipit::KvType::kInt8}};
-const std::map<std::string, incipit::CpuPath> kCpuPaths = {{"auto", incipit::CpuPath::kAuto},
-                                                           {"scalar", incipit::CpuPath::kScalar},
-                                                           {"avx2", incipit::CpuPath::kAvx2},
-                                                           {"avx512", incipit::CpuPath::kAvx512}};
-const std::map<std::string, incipit::Activations> kActivations = {
-    {"mixed", incipit::Activations::kMixed},
-    {"int8", incipit::Activations::kInt8},
-    {"float", incipit::Activations::kFloat}};
+using examples::kActivations;
+using examples::kCpuPaths;
+using examples::kKvTypes;
 
 constexpr const char* kFractions =
     "Fractions of the limit (a GGUF file's, and not with --no-limits):\n"
