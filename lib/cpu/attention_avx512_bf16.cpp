@@ -101,9 +101,9 @@ struct Nothing {
 };
 
 /// 2^x for x <= 0, for what will be rounded to BF16: exactly 1 at 0, exactly 0 from -256 on, a
-/// relative error of 2^-12 between, NaN of NaN. With n = x rounded to sixteenths and r = x - n: 2^(n's fraction), by table, times
-/// 1 + r ln 2, times 2^(n's whole). One multiplication: dot products leave the multipliers no time,
-/// but all other units.
+/// relative error of 2^-12 between, NaN of NaN. With n = x rounded to sixteenths and r = x - n:
+/// 2^(n's fraction), by table, times 1 + r ln 2, times 2^(n's whole). That is one multiplication:
+/// dot products leave the multipliers no time, but all other units.
 class RoughPower {
  public:
   RoughPower()
@@ -286,8 +286,7 @@ inline void add_values(const AttentionTile& tile, const std::uint16_t* p, const 
   for (std::size_t r = 0; r < R; ++r) {
     INCIPIT_UNROLL
     for (std::size_t n = 0; n < N; ++n) {
-      sum[r][n] =
-          starts ? _mm512_setzero_ps() : _mm512_loadu_ps(acc + r * head_dim + dim + 16 * n);
+      sum[r][n] = starts ? _mm512_setzero_ps() : _mm512_loadu_ps(acc + r * head_dim + dim + 16 * n);
     }
   }
   for (std::uint32_t pair = range.pair_begin; pair < range.pair_end; ++pair) {

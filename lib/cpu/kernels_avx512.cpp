@@ -19,9 +19,8 @@ namespace {
 #include "cpu/append_kv.inl.h"
 #include "cpu/dot_avx512.inl.h"
 #include "cpu/product.inl.h"
-#include "cpu/row_operations.inl.h"
-
 #include "cpu/quantize.inl.h"
+#include "cpu/row_operations.inl.h"
 
 }  // namespace
 INCIPIT_TARGET_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included by kernels_avx2.cpp and kernels_avx512.cpp inside their regions: activations to
-// integers, by the contract of quantized_rows.h. Behind row_operations.inl.h.
+// integers, by the contract of quantized_rows.h.
 
 inline __m256i magnitude_bits(__m256 a) {
   return _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7fffffff));

@@ -4,24 +4,6 @@
 
 constexpr std::size_t kLanes = 16;
 
-/// Sum of squares in one tree: four accumulators in turn, then (0 + 1) + (2 + 3), then the lanes.
-inline float sum_of_squares(const float* x, std::size_t n) {
-  F16x sum[4] = {zero(), zero(), zero(), zero()};
-  std::size_t i = 0;
-  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    INCIPIT_UNROLL
-    for (std::size_t j = 0; j < 4; ++j) {
-      const F16x a = load(x + i + j * kLanes);
-      sum[j] = fma(a, a, sum[j]);
-    }
-  }
-  for (std::size_t j = 0; i < n; i += kLanes, ++j) {
-    const F16x a = load_first(x + i, n - i < kLanes ? n - i : kLanes);
-    sum[j] = fma(a, a, sum[j]);
-  }
-  return reduce_add(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
-}
-
 void rms_norm(ConstMatrix x, const float* weight, float epsilon, Matrix out) {
   const std::size_t n = x.columns;
   for (std::size_t row = 0; row < x.rows; ++row) {

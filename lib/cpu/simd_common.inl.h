@@ -19,6 +19,25 @@ inline float reduce_add(F16x a) {
   return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
+/// Sum of squares in one tree: four accumulators in turn, then (0 + 1) + (2 + 3), then the lanes.
+inline float sum_of_squares(const float* x, std::size_t n) {
+  constexpr std::size_t kLanes = 16;
+  F16x sum[4] = {zero(), zero(), zero(), zero()};
+  std::size_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    INCIPIT_UNROLL
+    for (std::size_t j = 0; j < 4; ++j) {
+      const F16x a = load(x + i + j * kLanes);
+      sum[j] = fma(a, a, sum[j]);
+    }
+  }
+  for (std::size_t j = 0; i < n; i += kLanes, ++j) {
+    const F16x a = load_first(x + i, n - i < kLanes ? n - i : kLanes);
+    sum[j] = fma(a, a, sum[j]);
+  }
+  return reduce_add(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+}
+
 inline float reduce_max(F16x a) {
   const __m256 eight = _mm256_max_ps(low_half(a), high_half(a));
   __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -195,11 +195,10 @@ void Scheduler::forward(std::span<const Part> parts) {
     sequences_.push_back({request.table.blocks(), static_cast<std::uint32_t>(request.computed),
                           static_cast<std::uint32_t>(part.rows)});
   }
-  transformer_.forward(
-      cache_.pool(), {ids_, sequences_, logit_rows_},
-      [this](std::size_t first, tensor::ConstMatrix logits) {
-        hand_out(std::span(logit_owners_).subspan(first, logits.rows), logits);
-      });
+  transformer_.forward(cache_.pool(), {ids_, sequences_, logit_rows_},
+                       [this](std::size_t first, tensor::ConstMatrix logits) {
+                         hand_out(std::span(logit_owners_).subspan(first, logits.rows), logits);
+                       });
 }
 
 /// Each request takes its rows, which follow each other, on one thread; requests side by side.
