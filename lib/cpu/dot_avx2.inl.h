@@ -29,8 +29,11 @@ inline Ints load_bits(const std::byte* p) {
 /// masked out.
 template <int kLeft>
 inline Ints shift_bytes(Ints a) {
-  if constexpr (kLeft < 0) return _mm256_srli_epi16(a, -kLeft);
-  return _mm256_slli_epi16(a, kLeft < 0 ? 0 : kLeft);
+  if constexpr (kLeft < 0) {
+    return _mm256_srli_epi16(a, -kLeft);
+  } else {
+    return _mm256_slli_epi16(a, kLeft);
+  }
 }
 /// low | (bits & mask)
 inline Ints add_bits(Ints low, Ints bits, int mask) {
@@ -75,8 +78,12 @@ struct Dot {
 template <tensor::DType kType>
 inline Ints offset_sum(std::int32_t minus_digits) {
   constexpr auto kOffset = static_cast<unsigned>(tensor::code_offset(kType));
-  if constexpr (kOffset == 0 || kType == tensor::DType::kQ8_0) return repeat_int(0);
-  return _mm256_slli_epi32(repeat_int(minus_digits), __builtin_ctz(kOffset));
+  if constexpr (kOffset == 0 || kType == tensor::DType::kQ8_0) {
+    return repeat_int(0);
+  } else {
+    constexpr int kShift = __builtin_ctz(kOffset);
+    return _mm256_slli_epi32(repeat_int(minus_digits), kShift);
+  }
 }
 inline Dot dot_start(Ints base) { return {_mm256_setzero_si256(), base}; }
 template <tensor::DType kType>

@@ -26,8 +26,11 @@ inline Ints load_bits(const std::byte* p) { return _mm512_loadu_si512(p); }
 /// masked out.
 template <int kLeft>
 inline Ints shift_bytes(Ints a) {
-  if constexpr (kLeft < 0) return _mm512_srli_epi16(a, -kLeft);
-  return _mm512_slli_epi16(a, kLeft < 0 ? 0 : kLeft);
+  if constexpr (kLeft < 0) {
+    return _mm512_srli_epi16(a, -kLeft);
+  } else {
+    return _mm512_slli_epi16(a, kLeft);
+  }
 }
 /// low | (bits & mask)
 inline Ints add_bits(Ints low, Ints bits, int mask) {
@@ -65,8 +68,12 @@ using Dot = __m512i;
 template <tensor::DType kType>
 inline Ints offset_sum(std::int32_t minus_digits) {
   constexpr auto kOffset = static_cast<unsigned>(tensor::code_offset(kType));
-  if constexpr (kOffset == 0) return repeat_int(0);
-  return _mm512_slli_epi32(repeat_int(minus_digits), __builtin_ctz(kOffset));
+  if constexpr (kOffset == 0) {
+    return repeat_int(0);
+  } else {
+    constexpr int kShift = __builtin_ctz(kOffset);
+    return _mm512_slli_epi32(repeat_int(minus_digits), kShift);
+  }
 }
 inline Dot dot_start(Ints base) { return base; }
 template <tensor::DType kType>
