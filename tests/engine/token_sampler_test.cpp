@@ -127,8 +127,8 @@ TEST_CASE("top_k and top_p look as far into the tail as they must") {
   params.top_p = 0.9f;
   TokenSampler sampler(params, {}, logits.size());
   std::map<TokenId, int> counts;
-  for (int i = 0; i < 20000; ++i) ++counts[sampler.choose(logits, static_cast<unsigned>(i), {})];
-  CHECK(counts.rbegin()->first >= 2690);
+  for (int i = 0; i < 5000; ++i) ++counts[sampler.choose(logits, static_cast<unsigned>(i), {})];
+  CHECK(counts.rbegin()->first >= 2680);
   CHECK(counts.rbegin()->first <= 2701);
   // One likely token and 3000 that are 2^-20 as likely, half of which top_p needs.
   std::fill(logits.begin(), logits.end(), -13.862944f);
@@ -136,8 +136,8 @@ TEST_CASE("top_k and top_p look as far into the tail as they must") {
   params.top_p = static_cast<float>((1.0 + 1500.0 / 1048576.0) / (1.0 + 3000.0 / 1048576.0));
   TokenSampler tail(params, {}, logits.size());
   counts.clear();
-  for (int i = 0; i < 200000; ++i) ++counts[tail.choose(logits, static_cast<unsigned>(i), {})];
-  CHECK(counts.size() > 100);
+  for (int i = 0; i < 10000; ++i) ++counts[tail.choose(logits, static_cast<unsigned>(i), {})];
+  CHECK(counts.size() > 4);  // 14 of the tail are expected
   CHECK(counts.rbegin()->first <= 1600);
 }
 
