@@ -212,6 +212,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
 
   Options& standard = options["standard"];
+  standard.activations = "int8";  // as the other programs compute, and nearer to floats than they
   CLI::App& sub = *app.add_subcommand(
       "standard", "A long document and questions about it, as other programs are measured with");
   declare_engine(sub, standard);
