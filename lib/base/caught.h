@@ -33,6 +33,8 @@ inline std::exception_ptr copy_of(const std::exception_ptr& error) {
     return std::make_exception_ptr(std::bad_alloc());
   } catch (const std::exception& e) {
     return std::make_exception_ptr(Error(ErrorCode::kInternal, e.what()));
+  } catch (...) {
+    return std::make_exception_ptr(Error(ErrorCode::kInternal, "an unknown exception"));
   }
 }
 

@@ -48,11 +48,7 @@ inline void split_int8(const std::int8_t* p, F16x& even, F16x& odd) {
 INCIPIT_TARGET_END
 
 const AttentionKernel& attention_kernel(device::KvFormat format) noexcept {
-  using device::KvFormat;
-  return format == KvFormat::kF32    ? kF32Kernel
-         : format == KvFormat::kF16  ? kF16Kernel
-         : format == KvFormat::kBF16 ? kBf16Kernel
-                                     : kInt8Kernel;
+  return kernel_of(format);
 }
 
 }  // namespace incipit::cpu::avx512

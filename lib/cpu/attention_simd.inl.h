@@ -281,7 +281,17 @@ constexpr Widening kWideInt8 = {4, sizeof(float), widen<KvInt8>, segment<KvScale
 template <class Kv, const Widening* kWidening = nullptr>
 constexpr AttentionKernel kKernel = {kTileRows,   pack_queries, segment<Kv>,
                                      fold_states, finish_row,   kWidening};
-constexpr const AttentionKernel& kF32Kernel = kKernel<KvF32>;
-constexpr const AttentionKernel& kF16Kernel = kKernel<KvF16, &kWideF16>;
-constexpr const AttentionKernel& kBf16Kernel = kKernel<KvBf16>;
-constexpr const AttentionKernel& kInt8Kernel = kKernel<KvInt8, &kWideInt8>;
+
+const AttentionKernel& kernel_of(device::KvFormat format) noexcept {
+  switch (format) {
+    case device::KvFormat::kF32:
+      break;
+    case device::KvFormat::kF16:
+      return kKernel<KvF16, &kWideF16>;
+    case device::KvFormat::kBF16:
+      return kKernel<KvBf16>;
+    case device::KvFormat::kInt8:
+      return kKernel<KvInt8, &kWideInt8>;
+  }
+  return kKernel<KvF32>;
+}

@@ -138,11 +138,13 @@ class Device {
   /// The same from memory.
   std::unique_ptr<Weight> make_weight(tensor::DType type, std::size_t rows, std::size_t columns,
                                       base::Bytes bytes) {
-    return make_weight(type, rows, columns, [&](std::span<std::byte> next) {
+    auto weight = make_weight(type, rows, columns, [&](std::span<std::byte> next) {
       INCIPIT_CHECK(next.size() <= bytes.size());
       std::ranges::copy(bytes.first(next.size()), next.begin());
       bytes = bytes.subspan(next.size());
     });
+    INCIPIT_CHECK(bytes.empty());
+    return weight;
   }
 
   /// out[i] = table row ids[i].

@@ -34,22 +34,6 @@ std::size_t context_of(const EngineOptions& options, const model::ModelConfig& c
   return options.max_context == 0 ? config.context : options.max_context;
 }
 
-device::KvFormat kv_format_of(KvType type, const device::DeviceInfo& device) {
-  switch (type) {
-    case KvType::kF32:
-      return device::KvFormat::kF32;
-    case KvType::kF16:
-      return device::KvFormat::kF16;
-    case KvType::kBF16:
-      return device::KvFormat::kBF16;
-    case KvType::kInt8:
-      return device::KvFormat::kInt8;
-    case KvType::kAuto:
-      break;
-  }
-  return device.default_kv_type;
-}
-
 std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
                         const device::KvLayout& layout) {
   const std::size_t block = layout.block_bytes();
@@ -70,7 +54,7 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options, std::si
                                            const model::ModelConfig& config,
                                            device::Device& device) {
   const device::KvLayout layout({config.layers, config.kv_heads, config.head_dim,
-                                 kv_format_of(options.kv_type, device.info())});
+                                 engine::kv_format_of(options.kv_type, device.info())});
   kv::KvCacheOptions cache;
   cache.blocks = pool_blocks(options, context, layout);
   return std::make_unique<kv::KvCache>(device, layout, cache);

@@ -13,6 +13,9 @@ namespace incipit::engine {
 /// Throws Error{kInvalidArgument} where this machine has none such.
 std::unique_ptr<device::Device> make_device(const EngineOptions& options);
 
+/// How that device's pool stores KV for the option; kAuto: as the device likes best.
+device::KvFormat kv_format_of(KvType type, const device::DeviceInfo& device);
+
 }  // namespace incipit::engine
 
 #endif  // INCIPIT_ENGINE_MAKE_DEVICE_H_

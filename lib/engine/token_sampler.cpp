@@ -14,7 +14,7 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 constexpr auto kLikelier = [](const auto& a, const auto& b) {
-  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+  return a.score != b.score ? a.score > b.score : a.id < b.id;
 };
 
 // Tokens whose masses are added up together.
@@ -102,7 +102,7 @@ TokenId TokenSampler::choose(std::span<const float> logits, std::uint32_t positi
   weigh(scores, scores[static_cast<std::size_t>(best)]);
   if (mass_ == 0) return best;  // it is infinite, or the temperature all but zero
   if (!truncates()) return draw(position);
-  collect_likeliest();
+  collect_likeliest(scores);
   truncate();
   return draw_candidate(position);
 }
@@ -163,25 +163,25 @@ bool TokenSampler::truncates() const {
   return params_.top_k > 0 || params_.top_p < 1.0f || params_.min_p > 0.0f;
 }
 
-void TokenSampler::collect(float least) {
+void TokenSampler::collect(std::span<const float> scores, float least) {
   candidates_.clear();
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
     if (weights_[i] >= least && mass_of(weights_[i]) > 0) {
-      candidates_.push_back({weights_[i], static_cast<TokenId>(i)});
+      candidates_.push_back({scores[i], weights_[i], static_cast<TokenId>(i)});
     }
   }
 }
 
 /// The likeliest tokens, as many as top_k, top_p and min_p can keep. These keep few of many, so the
 /// tail of the vocabulary is looked at only where it is needed.
-void TokenSampler::collect_likeliest() {
+void TokenSampler::collect_likeliest(std::span<const float> scores) {
   // top_p is a share of what top_k leaves, which min_p does not thin out.
   const float floor = params_.top_k > 0 && params_.top_p < 1.0f ? 0.0f : params_.min_p;
   for (const float least : {0x1p-12f, 0x1p-24f}) {
-    collect(std::max(least, floor));
+    collect(scores, std::max(least, floor));
     if (least <= floor || holds_enough()) return;
   }
-  collect(0.0f);
+  collect(scores, 0.0f);
 }
 
 bool TokenSampler::holds_enough() const {

@@ -41,14 +41,15 @@ class TokenSampler {
 
  private:
   struct Candidate {
-    float weight;
+    float score;   // ranks: different scores may have weights that round to the same
+    float weight;  // see weights_
     TokenId id;
   };
   std::span<const float> adjust(std::span<const float> logits, const Limits& limits);
   void weigh(std::span<const float> scores, float best);
   bool truncates() const;
-  void collect(float least);
-  void collect_likeliest();
+  void collect(std::span<const float> scores, float least);
+  void collect_likeliest(std::span<const float> scores);
   bool holds_enough() const;
   void truncate();
   TokenId draw(std::uint32_t position);

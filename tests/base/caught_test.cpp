@@ -33,6 +33,7 @@ TEST_CASE("A copy says what the exception says") {
   CHECK(copy(Error(ErrorCode::kPromptTooLong, "too long")) == "prompt_too_long: too long");
   CHECK(copy(std::bad_alloc()) == "bad_alloc");
   CHECK(copy(std::runtime_error("odd")) == "internal: odd");
+  CHECK(copy(7) == "internal: an unknown exception");
 }
 
 TEST_CASE("Several threads take an exception each while its thrower goes on") {

@@ -125,17 +125,38 @@ TEST_CASE("each KV type is exact against itself") {
       warm(engine, std::span(ids).first(split));
       CHECK(cached(engine, ids) == expected);
     }
+    // The front of a block is copied: values, and scales where there are any.
+    auto other = ids;
+    other[41] = other[41] == 20 ? 21 : 20;
+    warm(engine, other);
+    const auto result = engine.generate_with_cache(ids, whole_rows(engine, 3));
+    CHECK(result.reused_tokens == 41);
+    CHECK(fingerprint(result) == expected);
   }
   CHECK(numerics.size() == 4);
 }
 
-TEST_CASE("the reference preset is exact too") {
-  const TinyModelFile file({.type = tensor::DType::kQ4_1});
-  Engine engine(EngineOptions::reference(file.path()));
+TEST_CASE("each mode of activations is exact, the reference preset too") {
+  const auto type = GENERATE(tensor::DType::kQ4_1, tensor::DType::kQ8_0, tensor::DType::kBF16);
+  const TinyModelFile file({.type = type});
   const auto ids = random_ids(50, 11);
-  const std::string expected = uncached(engine, ids);
-  warm(engine, std::span(ids).first(33));
-  CHECK(cached(engine, ids) == expected);
+  EngineOptions int8 = file.options();
+  int8.activations = Activations::kInt8;
+  for (const EngineOptions& base : {int8, EngineOptions::reference(file.path())}) {
+    std::string expected;
+    for (const std::size_t chunk : {512u, 1u, 7u}) {
+      EngineOptions options = base;
+      options.prefill_chunk = chunk;
+      Engine engine(options);
+      if (expected.empty()) expected = uncached(engine, ids);
+      CAPTURE(engine.model().numerics, chunk);
+      CHECK(uncached(engine, ids) == expected);
+      for (const std::size_t split : {0u, 1u, 15u, 16u, 17u, 33u, 49u, 50u}) {
+        warm(engine, std::span(ids).first(split));
+        CHECK(cached(engine, ids) == expected);
+      }
+    }
+  }
 }
 
 TEST_CASE("who else is in the batch changes nothing") {

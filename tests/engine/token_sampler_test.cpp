@@ -141,6 +141,18 @@ TEST_CASE("top_k and top_p look as far into the tail as they must") {
   CHECK(counts.rbegin()->first <= 1600);
 }
 
+TEST_CASE("top_k and top_p rank by score where probabilities round to the same") {
+  const std::vector<float> logits = {0.1f, std::nextafter(0.1f, 1.0f), 0.05f};
+  GenerateParams params = at_temperature(2.0f);
+  params.top_k = 1;
+  TokenSampler one(params, {}, logits.size());
+  CHECK(one.choose(logits, 0, {}) == 1);
+  params.top_k = 0;
+  params.top_p = 0.01f;
+  TokenSampler few(params, {}, logits.size());
+  CHECK(few.choose(logits, 0, {}) == 1);
+}
+
 TEST_CASE("an infinite bias and a temperature of all but zero leave the likeliest token") {
   GenerateParams params = at_temperature(1.0f);
   params.logit_bias = {{2, std::numeric_limits<float>::infinity()}};

@@ -10,26 +10,6 @@
 #include "model/model_file.h"
 
 namespace incipit::test {
-namespace {
-
-device::KvFormat kv_format(const EngineOptions& options, const device::Device& device) {
-  switch (options.kv_type) {
-    case KvType::kF32:
-      return device::KvFormat::kF32;
-    case KvType::kF16:
-      return device::KvFormat::kF16;
-    case KvType::kBF16:
-      return device::KvFormat::kBF16;
-    case KvType::kInt8:
-      return device::KvFormat::kInt8;
-    case KvType::kAuto:
-      break;
-  }
-  return device.info().default_kv_type;
-}
-
-}  // namespace
-
 ModelRunner::ModelRunner(const EngineOptions& options)
     : options_(options), device_(engine::make_device(options)) {
   const auto file = model::open_model(options.model);
@@ -44,8 +24,8 @@ void ModelRunner::run(
   std::vector<device::BlockId> blocks((ids.size() + device::kBlockTokens - 1) /
                                       device::kBlockTokens);
   std::iota(blocks.rbegin(), blocks.rend(), device::BlockId{0});
-  const device::KvLayout layout(
-      {config().layers, config().kv_heads, config().head_dim, kv_format(options_, *device_)});
+  const device::KvLayout layout({config().layers, config().kv_heads, config().head_dim,
+                                 engine::kv_format_of(options_.kv_type, device_->info())});
   const device::Buffer memory = device_->allocate(blocks.size() * layout.block_bytes());
   const device::KvPoolView pool = {memory.data(), blocks.size(), layout};
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_TESTS_SUPPORT_FORWARDING_DEVICE_H_
+#define INCIPIT_TESTS_SUPPORT_FORWARDING_DEVICE_H_
+
+#include <memory>
+#include <utility>
+
+#include "device/device.h"
+
+namespace incipit::test {
+
+/// Another device whose memory the host has to download: as a GPU's.
+class ForwardingDevice final : public device::Device {
+ public:
+  explicit ForwardingDevice(std::unique_ptr<device::Device> device)
+      : device_(std::move(device)), info_(device_->info()) {
+    info_.host_memory = false;
+  }
+
+  std::size_t downloads = 0;
+
+  const device::DeviceInfo& info() const noexcept override { return info_; }
+  device::Buffer allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  void upload(base::Bytes from, std::byte* to) override { device_->upload(from, to); }
+  void download(const std::byte* from, std::span<std::byte> to) override {
+    ++downloads;
+    device_->download(from, to);
+  }
+  std::unique_ptr<device::Weight> make_weight(tensor::DType type, std::size_t rows,
+                                              std::size_t columns, ReadRows read) override {
+    return device_->make_weight(type, rows, columns, read);
+  }
+  void embed(const device::Weight& table, std::span<const std::int32_t> ids,
+             device::Matrix out) override {
+    device_->embed(table, ids, out);
+  }
+  void rms_norm(device::ConstMatrix x, std::span<const float> weight, float epsilon,
+                device::Matrix out) override {
+    device_->rms_norm(x, weight, epsilon, out);
+  }
+  void matmul(device::ConstMatrix x, std::span<const device::Product> products) override {
+    device_->matmul(x, products);
+  }
+  void add(device::Matrix x, device::ConstMatrix y) override { device_->add(x, y); }
+  void rope(device::Matrix x, std::size_t head_dim, device::ConstMatrix angles,
+            device::RopePairs pairs) override {
+    device_->rope(x, head_dim, angles, pairs);
+  }
+  void swiglu(device::ConstMatrix gate, device::ConstMatrix up, device::Matrix out) override {
+    device_->swiglu(gate, up, out);
+  }
+  void append_kv(const device::KvPoolView& pool, std::size_t layer, device::ConstMatrix k,
+                 device::ConstMatrix v, std::span<const device::KvSlot> slots) override {
+    device_->append_kv(pool, layer, k, v, slots);
+  }
+  void attention(const device::KvPoolView& pool, const device::AttentionParams& params,
+                 const device::AttentionPlan& plan, device::ConstMatrix q,
+                 device::Matrix out) override {
+    device_->attention(pool, params, plan, q, out);
+  }
+  void gather_rows(device::ConstMatrix x, std::span<const std::uint32_t> rows,
+                   device::Matrix out) override {
+    device_->gather_rows(x, rows, out);
+  }
+  void copy_block(const device::KvPoolView& pool, device::BlockId from,
+                  device::BlockId to) override {
+    device_->copy_block(pool, from, to);
+  }
+
+ private:
+  std::unique_ptr<device::Device> device_;
+  device::DeviceInfo info_;
+};
+
+}  // namespace incipit::test
+
+#endif  // INCIPIT_TESTS_SUPPORT_FORWARDING_DEVICE_H_
