@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/full_cache.h"
 #include "cpu/cpu_device.h"
 #include "device/attention_plan.h"
 #include "device/device.h"
@@ -240,25 +241,20 @@ void rms_norm(benchmark::State& state, Device& device) {
   state.SetItemsProcessed(state.iterations() * state.range(0) * std::int64_t{kWidth});
 }
 
-/// Finds and pins all of a prompt's prefix in the index, and lets it go.
+/// Finds, pins and releases a prompt among so many blocks.
 void look_up(benchmark::State& state, Device& device) {
-  const auto tokens = static_cast<std::size_t>(state.range(0));
-  const device::KvLayout layout({1, 1, 16, KvFormat::kF32});
-  kv::KvCache cache(device, layout, {.blocks = tokens / device::kBlockTokens + 2});
-  std::vector<TokenId> ids(tokens + 1);
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i * 7919 % 49152);
-  {
-    kv::KvCache::Match match;
-    cache.start("benchmark", ids, ids.size(), match);
-    cache.extend(match.table, ids.size());
-    cache.commit(match.table, ids);
-  }
-  for (auto _ : state) {
-    kv::KvCache::Match match;
-    if (!cache.start("benchmark", ids, ids.size(), match) || match.tokens != tokens) {
-      throw std::runtime_error("the prefix was not found");
-    }
-  }
+  bench::FullCache cache(device, static_cast<std::size_t>(state.range(0)),
+                         static_cast<std::size_t>(state.range(1)));
+  for (auto _ : state) cache.look_up();
+  state.counters["blocks_indexed"] = cache.blocks_indexed();
+}
+
+/// Indexes a prompt where as many blocks are evicted for it: start, extend, commit and release.
+void insert(benchmark::State& state, Device& device) {
+  bench::FullCache cache(device, static_cast<std::size_t>(state.range(0)),
+                         static_cast<std::size_t>(state.range(1)));
+  for (auto _ : state) cache.insert();
+  state.counters["blocks_indexed"] = cache.blocks_indexed();
 }
 
 void register_all(Device& device, LayerStore& layers) {
@@ -281,7 +277,13 @@ void register_all(Device& device, LayerStore& layers) {
   }
   add("quantize", [&device](State& state) { quantize(state, device); }, {1, 16, 512});
   add("rms_norm", [&device](State& state) { rms_norm(state, device); }, {1, 16, 512});
-  add("look_up", [&device](State& state) { look_up(state, device); }, {8000});
+  const auto add_index = [](const char* name, auto run) {
+    auto* added = benchmark::RegisterBenchmark(name, run)->ArgNames({"tokens", "blocks"});
+    for (const std::int64_t blocks : {1'000, 1'002'000}) added->Args({8000, blocks});
+    added->Unit(benchmark::kMicrosecond)->UseRealTime();
+  };
+  add_index("look_up", [&device](State& state) { look_up(state, device); });
+  add_index("insert", [&device](State& state) { insert(state, device); });
 }
 
 /// Google Benchmark takes its options from a command line only.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <incipit/engine.h>
 
-#include <array>
+#include <chrono>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "cache_options.h"
 #include "option_names.h"
 #include "support.h"
 
@@ -16,12 +18,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLikeliest = 5;  // that --logprobs reports per token
+constexpr std::chrono::minutes kStoreAtMost{1};
 
 struct Options {
   std::string model, static_file, json, kv_type, activations, cpu_path;
   std::vector<std::string> prompts;
   unsigned threads = 0;
-  bool chat = false, no_cache = false, reference = false, logprobs = false;
+  bool chat = false, no_cache = false, reference = false, logprobs = false, explain_miss = false;
+  examples::CacheOptions cache = {};
   incipit::GenerateParams params = {};
 };
 
@@ -52,6 +56,10 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "0: the CPUs that this process may use")
       ->capture_default_str();
   app.add_flag("--no-cache", options.no_cache, "Compute each prompt from its first token on");
+  examples::declare(app, options.cache);
+  app.add_option("--salt", params.cache.salt, "KV is shared with runs of the same salt only");
+  app.add_flag("--explain-miss", options.explain_miss,
+               "Say before each prompt what the cache has of it, and why not more");
   app.add_flag("--reference", options.reference,
                "Float activations and F32 KV, as Hugging Face transformers computes");
   app.add_option("--kv-type", options.kv_type, "auto, bf16, f16, f32 or int8")
@@ -109,6 +117,17 @@ Json to_json(const incipit::GenerateResult& result) {
           {"finish", std::string(to_string(result.finish))}};
 }
 
+void explain_miss(incipit::Engine& engine, const Options& options, const std::string& text) {
+  const incipit::MissExplanation miss = engine.explain_miss(text, options.params.cache);
+  std::cerr << "[of " << miss.prompt_tokens << " tokens " << miss.known_tokens << " are in memory";
+  if (miss.stored_tokens > 0) std::cerr << ", " << miss.stored_tokens << " in " << miss.stored_in;
+  if (miss.reason != incipit::MissReason::kNothingMissing) {
+    std::cerr << "; then '" << miss.missing_text << "': " << to_string(miss.reason);
+    if (!miss.expected_text.empty()) std::cerr << ", known is '" << miss.expected_text << "'";
+  }
+  std::cerr << "]\n";
+}
+
 int run(Options options) {
   std::string static_text;
   if (!options.static_file.empty()) static_text = examples::read_file(options.static_file);
@@ -119,19 +138,22 @@ int run(Options options) {
     return true;
   };
 
-  incipit::Engine engine(engine_options(options));
+  const auto cache = examples::make_cache(options.cache);
+  incipit::Engine engine(engine_options(options), cache);
   Json results = Json::array();
   for (const std::string& prompt : options.prompts) {
+    if (options.explain_miss) explain_miss(engine, options, static_text + prompt);
     const incipit::GenerateResult result = answer(engine, options, static_text, prompt);
     terminal << "\n" << std::flush;
     std::cerr << "[" << result.prompt_ids.size() << " prompt tokens, " << result.reused_tokens
-              << " reused; first token after " << examples::milliseconds(result.time_to_first_token)
-              << " ms, all " << result.token_ids.size() << " after "
-              << examples::milliseconds(result.total_time) << " ms; " << to_string(result.finish)
-              << "]\n";
+              << " reused (" << result.loaded_tokens << " loaded); first token after "
+              << examples::milliseconds(result.time_to_first_token) << " ms, all "
+              << result.token_ids.size() << " after " << examples::milliseconds(result.total_time)
+              << " ms; " << to_string(result.finish) << "]\n";
     results.push_back(to_json(result));
   }
   if (!options.json.empty()) examples::write_json(options.json, {{"results", results}}, -1);
+  if (!cache->flush(kStoreAtMost)) throw std::runtime_error("the KV could not all be stored");
   return 0;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <incipit/engine.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cache_costs.h"
 #include "examples/option_names.h"
 #include "examples/support.h"
 #include "report.h"
@@ -39,7 +42,7 @@ constexpr const char* kFractions =
     "The limits are measured first, with as many threads as the engine has.";
 
 struct Options {
-  std::string model, json, document;
+  std::string model, json, document, folder;
   std::string kv_type = "auto", cpu_path = "auto", activations = "mixed";
   unsigned threads = 0;
   bool no_limits = false;
@@ -178,6 +181,38 @@ int run_standard(const Options& options) {
   return 0;
 }
 
+int run_cache(const Options& options) {
+  const std::filesystem::path folder = options.folder.empty()
+                                           ? std::filesystem::temp_directory_path()
+                                           : std::filesystem::path(options.folder);
+  const bench::CacheCosts costs =
+      bench::measure_cache_costs(Subject::engine_options(options), options.sizes.repeat,
+                                 folder / ("incipit-bench-" + std::to_string(getpid())));
+  std::ostream& out = examples::console(options.json);
+  const double megabytes = costs.restored_bytes / 1e6;
+  out << "look-up of 8,000 tokens     " << costs.lookup_8000_tokens_us << " us, insertion "
+      << costs.insert_8000_tokens_us << " us, among " << costs.blocks_indexed << " blocks\n"
+      << "restore of 4,096 tokens     " << costs.restore_4096_warm_ms << " ms ("
+      << megabytes / costs.restore_4096_warm_ms << " GB/s) from the page cache, "
+      << costs.restore_4096_disk_ms << " ms (" << megabytes / costs.restore_4096_disk_ms
+      << " GB/s) from disk\n"
+      << "prefill of 4,096 tokens     " << costs.prefill_4096_ms << " ms, of which look-up and "
+      << "insertion take " << 100 * costs.bookkeeping_share << " %\n";
+  if (options.json.empty()) return 0;
+  examples::write_json(options.json,
+                       {{"command", "cache"},
+                        {"lookup_8000_tokens_us", costs.lookup_8000_tokens_us},
+                        {"insert_8000_tokens_us", costs.insert_8000_tokens_us},
+                        {"blocks_indexed", costs.blocks_indexed},
+                        {"restore_4096_warm_ms", costs.restore_4096_warm_ms},
+                        {"restore_4096_disk_ms", costs.restore_4096_disk_ms},
+                        {"restored_bytes", costs.restored_bytes},
+                        {"prefill_4096_ms", costs.prefill_4096_ms},
+                        {"bookkeeping_share", costs.bookkeeping_share}},
+                       2);
+  return 0;
+}
+
 int run_texts(const Options& options) {
   const std::string document = examples::read_file(options.document);
   examples::write_json(options.json, bench::to_json(bench::standard_texts(document)), 2);
@@ -218,6 +253,17 @@ int main(int argc, char** argv) {
   declare_engine(sub, standard);
   sub.add_option("--document", standard.document, "Text of about 4,000 tokens")->required();
   sub.callback([&] { chosen = [&] { return run_standard(standard); }; });
+
+  Options& cache = options["cache"];
+  CLI::App& costs = *app.add_subcommand(
+      "cache", "What the prefix cache takes: look-up, insertion, restoring from a folder");
+  declare_engine(costs, cache);
+  costs.add_option("--folder", cache.folder,
+                   "Where a folder is made for it, and removed; default: that for temporary files");
+  costs.add_option("--repeat", cache.sizes.repeat, "Measurements; the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  costs.callback([&] { chosen = [&] { return run_cache(cache); }; });
 
   Options& texts = options["texts"];
   CLI::App& write = *app.add_subcommand("texts", "Writes the texts of `standard` as JSON");

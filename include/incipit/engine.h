@@ -2,6 +2,7 @@
 #ifndef INCIPIT_ENGINE_H_
 #define INCIPIT_ENGINE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "incipit/cache_reports.h"
 #include "incipit/error.h"
 #include "incipit/export.h"
 #include "incipit/log.h"
@@ -51,7 +53,8 @@ struct EngineOptions {
   CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
   unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
   std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.
-  std::size_t kv_pool_bytes = 0;  ///< 0: the smaller of a quarter of the memory and four contexts.
+  /// Of KV and bookkeeping; 0: the smaller of a quarter of the memory and four contexts.
+  std::size_t kv_pool_bytes = 0;
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
   std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.
   LogSink log = {};                                   ///< Silent without one.
@@ -74,9 +77,11 @@ struct ModelInfo {
   std::size_t context = 0;             ///< Tokens of prompt and text together.
   std::size_t vocabulary = 0;          ///< Token ids are below this.
   std::size_t parameters = 0;          ///< Weights, a tied embedding counted once.
-  std::size_t kv_bytes_per_token = 0;  ///< What a token costs of EngineOptions::kv_pool_bytes.
-  unsigned threads = 0;                ///< That compute, the engine's own included.
-  bool chat = false;                   ///< Messages can be rendered.
+  std::size_t kv_bytes_per_token = 0;  ///< Of K and V of one token.
+  /// What 16 tokens take of EngineOptions::kv_pool_bytes, bookkeeping included.
+  std::size_t pool_bytes_per_block = 0;
+  unsigned threads = 0;  ///< That compute, the engine's own included.
+  bool chat = false;     ///< Messages can be rendered.
 };
 
 /// Runs one decoder-only language model over a paged KV block pool.
@@ -134,6 +139,24 @@ class INCIPIT_API Engine {
   /// Log-probability of each id given those before it; the first has none and gets 0.
   /// Runs at prefill speed and neither reads nor fills the cache.
   std::vector<float> score(std::span<const TokenId> ids);
+
+  /// Computes the KV of a text that prompts will begin with, and leaves it in the cache: the first
+  /// of them finds it. Throws as generate_with_cache().
+  GenerateResult prefetch(std::string_view static_text, const CacheLabels& labels = {});
+  /// Compares the logits behind a text that the cache gives with those of a direct forward pass. A
+  /// difference empties the cache for this model and these labels. Cost: computing the text.
+  CacheValidation validate(std::string_view static_text, const CacheLabels& labels = {});
+  /// Evicts what the pool has of a text after everything else, for so long. A request that needs
+  /// the room gets it all the same. Returns how many tokens that is.
+  std::size_t pin(std::string_view static_text, std::chrono::seconds duration,
+                  const CacheLabels& labels = {});
+  /// How much of a text the cache has, and why not more. Changes nothing.
+  MissExplanation explain_miss(std::string_view static_text, const CacheLabels& labels = {});
+  /// Forgets all prompts that begin with a text; in cold tiers, all with this model, salt and
+  /// version. See PrefixCache for what is done when it returns.
+  Invalidation invalidate_prefix(std::string_view static_text, const CacheLabels& labels = {});
+  /// Forgets what this model has with a salt and version.
+  Invalidation invalidate_namespace(const CacheLabels& labels = {});
 
   /// The cache that was given to the constructor, or the private one.
   PrefixCache& cache() noexcept;

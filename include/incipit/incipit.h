@@ -3,6 +3,8 @@
 #define INCIPIT_INCIPIT_H_
 
 // Everything. Prefer the header that you need.
+#include "incipit/cache_reports.h"
+#include "incipit/capacity.h"
 #include "incipit/conversation.h"
 #include "incipit/engine.h"
 #include "incipit/error.h"
@@ -11,6 +13,7 @@
 #include "incipit/metrics.h"
 #include "incipit/prefix_cache.h"
 #include "incipit/sampling.h"
+#include "incipit/store.h"
 #include "incipit/version.h"
 
 #endif  // INCIPIT_INCIPIT_H_

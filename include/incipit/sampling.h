@@ -21,10 +21,27 @@ namespace incipit::inline v0 {
 /// A token of a model's vocabulary.
 using TokenId = std::int32_t;
 
-/// Who may share KV. Requests whose labels differ in any field never share a block.
+/// How dearly a block is kept: all blocks of a lower class go before any of a higher one.
+enum class CachePriority { kLow, kNormal, kHigh };
+
+/// How dearly a part of a prompt and its text is kept, and for how long.
+struct CacheRetention {
+  std::size_t first_token = 0;                           ///< Of the prompt, from 0.
+  std::size_t end_token = static_cast<std::size_t>(-1);  ///< Behind the last; beyond the end: all.
+  CachePriority priority = CachePriority::kHigh;         ///< Against eviction.
+  std::chrono::seconds duration{0};                      ///< Then kNormal again; 0: for good.
+};
+
+/// Who may share KV, and how long it is kept. Requests with different salts or versions never share
+/// a block; the rest says how to forget what a request has left.
 struct CacheLabels {
   std::string salt = {};     ///< One per tenant, chosen by the host, never by the end user.
   std::string version = {};  ///< Of the static text; a new version finds nothing old.
+  std::string session =
+      {};  ///< Of PrefixCache::invalidate_session(), and PrefixCacheOptions::hot_sessions.
+  std::vector<std::string> tags = {};          ///< Of PrefixCache::invalidate_tag().
+  std::vector<CacheRetention> retention = {};  ///< Later entries win; the rest is kNormal.
+  std::chrono::seconds time_to_live{0};        ///< From now on; 0: PrefixCacheOptions' own.
 };
 
 /// How to generate. The defaults are greedy decoding of at most 256 tokens.
@@ -90,6 +107,7 @@ struct GenerateResult {
   FinishReason finish = FinishReason::kEnd;         ///< Why it ended.
 
   std::size_t reused_tokens = 0;                    ///< Prompt tokens whose KV was not recomputed.
+  std::size_t loaded_tokens = 0;                    ///< Of them, those that came from a cold tier.
   std::chrono::microseconds time_to_first_token{};  ///< From the call on.
   std::chrono::microseconds total_time{};           ///< From the call to its return.
 };

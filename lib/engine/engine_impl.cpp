@@ -34,9 +34,14 @@ std::size_t context_of(const EngineOptions& options, const model::ModelConfig& c
   return options.max_context == 0 ? config.context : options.max_context;
 }
 
+// What a block costs: its KV, and what index, policy and accounts keep of it.
+std::size_t pool_bytes_per_block(const device::KvLayout& layout) {
+  return layout.block_bytes() + kv::KvCache::kBookkeepingBytes;
+}
+
 std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
                         const device::KvLayout& layout) {
-  const std::size_t block = layout.block_bytes();
+  const std::size_t block = pool_bytes_per_block(layout);
   if (options.kv_pool_bytes != 0) {
     if (options.kv_pool_bytes < block) {
       base::throw_error(ErrorCode::kInvalidArgument,
@@ -50,13 +55,18 @@ std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
   return std::max<std::size_t>(1, std::min(contexts, base::available_memory() / 4 / block));
 }
 
-std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options, std::size_t context,
+std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
+                                           const PrefixCacheOptions& wanted, std::size_t context,
                                            const model::ModelConfig& config,
                                            device::Device& device) {
   const device::KvLayout layout({config.layers, config.kv_heads, config.head_dim,
                                  engine::kv_format_of(options.kv_type, device.info())});
   kv::KvCacheOptions cache;
   cache.blocks = pool_blocks(options, context, layout);
+  cache.eviction = wanted.eviction;
+  cache.time_to_live = wanted.time_to_live;
+  cache.owner_quota_blocks = wanted.owner_quota_tokens / device::kBlockTokens;
+  cache.hot_sessions = wanted.hot_sessions;
   return std::make_unique<kv::KvCache>(device, layout, cache);
 }
 
@@ -89,6 +99,7 @@ ModelInfo describe(const model::Transformer& transformer, const device::Device& 
   info.vocabulary = config.vocabulary;
   info.parameters = transformer.weights().parameters;
   info.kv_bytes_per_token = layout.block_bytes() / device::kBlockTokens;
+  info.pool_bytes_per_block = pool_bytes_per_block(layout);
   info.threads = device.info().threads;
   info.chat = chat;
   return info;
@@ -121,14 +132,15 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       chat_format_(text::ChatFormat::recognize(file->chat_template())),
       transformer_(*device_, file->config(), file->load_weights(*device_, options.on_load)),
       context_(context_of(options, transformer_.config())),
-      kv_(make_kv_cache(options, context_, transformer_.config(), *device_)),
       cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
+      kv_(make_kv_cache(options, cache_->impl_->options(), context_, transformer_.config(),
+                        *device_)),
       registration_(cache_->impl_->add(*kv_)),
       model_fields_(model_fields(transformer_, tokenizer_, *device_, kv_->pool().layout)),
       info_(
           describe(transformer_, *device_, kv_->pool().layout, context_, chat_format_.has_value())),
       scheduler_(std::make_unique<engine::Scheduler>(
-          transformer_, *kv_, tokenizer_,
+          transformer_, *kv_, cache_->impl_->tiers(), tokenizer_,
           engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
   if (log_) {
     log_.info("loaded " + info_.architecture + " model '" + info_.name +
@@ -189,20 +201,36 @@ void Engine::Impl::check_room(std::size_t total_tokens) const {
         ErrorCode::kOutOfMemory,
         "prompt and max_tokens need " + std::to_string(wanted) + " KV blocks, the pool has " +
             std::to_string(pool.blocks) + "; raise EngineOptions::kv_pool_bytes to at least " +
-            std::to_string(wanted * pool.layout.block_bytes()) + " or lower max_tokens");
+            std::to_string(wanted * info_.pool_bytes_per_block) + " or lower max_tokens");
   }
+}
+
+/// One in PrefixCacheOptions::validate_every.
+bool Engine::Impl::is_validated() {
+  const std::size_t every = registry().options().validate_every;
+  return every > 0 && hits_.fetch_add(1) % every == every - 1;
 }
 
 GenerateResult Engine::Impl::run(Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                                  const GenerateParams& params, Clock::time_point called) {
   engine::check_params(params, info_.vocabulary);
   check_prompt(kind, prompt);
+  if (reuse == Reuse::kYes && is_validated()) validate(prompt, params.cache);
+  return run_once(kind, std::move(prompt), reuse, params, called);
+}
+
+GenerateResult Engine::Impl::run_once(Kind kind, std::vector<TokenId> prompt, Reuse reuse,
+                                      const GenerateParams& params, Clock::time_point called) {
+  engine::check_params(params, info_.vocabulary);
+  check_prompt(kind, prompt);
   const std::size_t new_tokens = kind == Kind::kScore ? 0 : params.max_tokens;
   const std::size_t total_tokens = prompt.size() + std::min(new_tokens, context_ - prompt.size());
   check_room(total_tokens);
+  const bool reuses = reuse == Reuse::kYes;
   const auto request = std::make_shared<engine::Request>(
-      kind, std::move(prompt), params,
-      reuse == Reuse::kYes ? name_space(params.cache) : std::string(), info_.vocabulary, called);
+      kind, std::move(prompt), params, reuses ? name_space(params.cache) : std::string(),
+      registry().cache_labels(params.cache), info_.vocabulary, called);
+  if (reuses) request->ticket = registry().begin_request(request->name_space, request->labels);
   request->total_tokens = total_tokens;
   if (params.allowed_tokens) request->set_allowed(params.allowed_tokens({}));
   const std::stop_callback on_stop(params.stop, [this, &request] {

@@ -4,6 +4,9 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +37,14 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   GenerateResult run(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                      const GenerateParams& params, engine::Clock::time_point called);
 
+  /// See the functions of these names in Engine.
+  CacheValidation validate(const std::vector<TokenId>& prompt, const CacheLabels& labels);
+  std::size_t pin(const std::vector<TokenId>& prompt, std::chrono::seconds duration,
+                  const CacheLabels& labels);
+  MissExplanation explain_miss(const std::vector<TokenId>& prompt, const CacheLabels& labels);
+  /// No tokens: the namespace.
+  Invalidation invalidate_prefix(std::span<const TokenId> tokens, const CacheLabels& labels);
+
   /// Throws Error{kForked} in a child of fork().
   void check_process() const;
   pid_t process() const noexcept { return process_; }
@@ -49,6 +60,10 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
  private:
   Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
        std::unique_ptr<const model::ModelFile> file);
+  GenerateResult run_once(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
+                          const GenerateParams& params, engine::Clock::time_point called);
+  bool is_validated();
+  kv::CacheRegistry& registry() const noexcept { return *cache_->impl_; }
   void check_prompt(engine::Request::Kind kind, const std::vector<TokenId>& prompt) const;
   void check_room(std::size_t total_tokens) const;
   std::string name_space(const CacheLabels& labels) const;
@@ -62,11 +77,12 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   const std::optional<text::ChatFormat> chat_format_;
   model::Transformer transformer_;
   const std::size_t context_;  // tokens
-  const std::unique_ptr<kv::KvCache> kv_;
   const std::shared_ptr<PrefixCache> cache_;
+  const std::unique_ptr<kv::KvCache> kv_;
   const PrefixCache::Impl::Registration registration_;  // of kv_ with cache_
   const std::string model_fields_;  // of the namespace: all that changes KV bytes
   ModelInfo info_;
+  std::atomic<std::uint64_t> hits_{0};            // requests that may be validated
   std::unique_ptr<engine::Scheduler> scheduler_;  // last: its thread uses all of the above
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "engine/stop_strings.h"
 #include "engine/token_sampler.h"
 #include "incipit/sampling.h"
+#include "kv/cold_tiers.h"
 #include "kv/kv_cache.h"
 #include "text/stream_decoder.h"
 
@@ -34,10 +36,12 @@ class Request {
   };
 
   Request(Kind request_kind, std::vector<TokenId> prompt, const GenerateParams& request_params,
-          std::string name_space_string, std::size_t vocabulary, Clock::time_point called)
+          std::string name_space_string, CacheLabels cache_labels, std::size_t vocabulary,
+          Clock::time_point called)
       : kind(request_kind),
         params(request_params),
         name_space(std::move(name_space_string)),
+        labels(std::move(cache_labels)),
         begin(called),
         prompt_tokens(prompt.size()),
         tokens(std::move(prompt)),
@@ -47,6 +51,7 @@ class Request {
   const Kind kind;
   const GenerateParams& params;  // the caller's; lives as long as its call
   const std::string name_space;  // empty: neither reads nor fills the cache
+  const CacheLabels labels;      // as the cache gets them
   const Clock::time_point begin;
   const std::size_t prompt_tokens;
 
@@ -54,6 +59,8 @@ class Request {
   std::size_t total_tokens = 0;  // that `tokens` may grow to
   std::size_t computed = 0;      // tokens whose KV is in the pool
   kv::BlockTable table;
+  std::shared_ptr<const kv::TierTicket> ticket;  // none: nothing to do with cold tiers
+  std::shared_ptr<kv::PrefixLoad> load;          // while KV arrives from them
   TokenSampler sampler;
   text::StreamDecoder decoder;
   StopStrings stops;

@@ -18,10 +18,11 @@ std::chrono::microseconds since(Clock::time_point begin) {
 
 }  // namespace
 
-Scheduler::Scheduler(model::Transformer& transformer, kv::KvCache& cache,
+Scheduler::Scheduler(model::Transformer& transformer, kv::KvCache& cache, kv::ColdTiers* tiers,
                      const text::Tokenizer& tokenizer, const Options& options, const base::Log& log)
     : transformer_(transformer),
       cache_(cache),
+      tiers_(tiers),
       tokenizer_(tokenizer),
       options_(options),
       log_(log) {
@@ -67,9 +68,9 @@ EngineStats Scheduler::stats() const {
 void Scheduler::run() {
   const base::ScopedFloatEnvironment float_environment;
   for (;;) {
+    wait_for_work();
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return signalled_ || stopping_; });
+      const std::lock_guard lock(mutex_);
       signalled_ = false;
       if (stopping_) break;
     }
@@ -82,6 +83,16 @@ void Scheduler::run() {
   admit_arrivals();
   for (const auto& request : waiting_) finish(*request, FinishReason::kStopped);
   for (const auto& request : active_) finish(*request, FinishReason::kStopped);
+}
+
+void Scheduler::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return signalled_ || stopping_; };
+  if (wake_at_) {
+    changed_.wait_until(lock, *wake_at_, ready);
+  } else {
+    changed_.wait(lock, ready);
+  }
 }
 
 void Scheduler::admit_arrivals() {
@@ -100,13 +111,25 @@ void Scheduler::retire_cancelled() {
   std::erase_if(active_, retire);
 }
 
+/// Blocks that wait to be stored make room where nothing else can.
+bool Scheduler::start(Request& request, kv::KvCache::Match& match) {
+  const auto try_to = [&] {
+    return cache_.start(request.name_space, request.labels, request.tokens, request.total_tokens,
+                        match);
+  };
+  if (try_to()) return true;
+  if (!active_.empty() || tiers_ == nullptr) return false;
+  tiers_->leave(cache_);
+  return try_to();
+}
+
 void Scheduler::admit() {
   while (!waiting_.empty()) {
     Request& request = *waiting_.front();
     kv::KvCache::Match match;
     bool wait = false;
     std::exception_ptr error = base::caught([&] {
-      if (cache_.start(request.name_space, request.tokens, request.total_tokens, match)) return;
+      if (start(request, match)) return;
       wait = !active_.empty();  // what runs gives its blocks back
       if (!wait) {
         base::throw_error(ErrorCode::kOutOfMemory,
@@ -130,14 +153,17 @@ void Scheduler::admit() {
     if (request.params.on_prefill) {
       request.mailbox.post(ProgressEvent{request.computed, request.prompt_tokens});
     }
+    if (request.ticket != nullptr) begin_load(request);
     active_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
 }
 
 bool Scheduler::step() {
+  follow_loads();
   const std::vector<Part> parts = plan();
   if (parts.empty()) return false;
+  const Clock::time_point begin = Clock::now();
   const std::exception_ptr error = base::caught([&] {
     forward(parts);
     complete(parts);
@@ -147,19 +173,22 @@ bool Scheduler::step() {
     for (const Part& part : parts) fail(*part.request, base::copy_of(error));
   }
   std::erase_if(active_, [](const auto& request) { return request->closed; });
+  learn_rate(parts, Clock::now() - begin);
   const std::lock_guard lock(mutex_);
   ++stats_.steps;
   return !stopping_;
 }
 
-std::vector<Scheduler::Part> Scheduler::plan() const {
+std::vector<Scheduler::Part> Scheduler::plan() {
   std::vector<Part> parts;
+  wake_at_.reset();
   std::size_t room = options_.prefill_chunk;
   for (const auto& request : active_) {
     if (!ready(*request)) continue;
     const std::size_t missing = request->tokens.size() - request->computed;
     const bool decodes = request->computed >= request->prompt_tokens;
-    const std::size_t rows = decodes ? missing : std::min(missing, room);
+    std::size_t rows = decodes ? missing : std::min(missing, room);
+    if (request->load != nullptr) rows = rows_beside_load(*request, rows);
     if (rows == 0) continue;
     if (!decodes) room -= rows;
     const bool samples = rows == missing && request->kind == Request::Kind::kGenerate &&
@@ -267,9 +296,20 @@ void Scheduler::sample(Request& request, std::size_t position, std::span<const f
   request.tokens.push_back(token);
 }
 
+void Scheduler::note_first_token(Request& request) {
+  request.result.time_to_first_token = since(request.begin);
+  const std::lock_guard lock(mutex_);
+  ++stats_.first_tokens;
+  stats_.first_token_microseconds +=
+      static_cast<std::uint64_t>(request.result.time_to_first_token.count());
+  if (prefill_rate_ == 0) return;
+  const double saved = static_cast<double>(request.result.reused_tokens) / prefill_rate_;
+  stats_.saved_microseconds += static_cast<std::uint64_t>(saved * 1e6);
+}
+
 void Scheduler::add_token(Request& request, TokenId token) {
   const GenerateParams& params = request.params;
-  if (request.generated() == 1) request.result.time_to_first_token = since(request.begin);
+  if (request.generated() == 1) note_first_token(request);
   if (tokenizer_.is_end(token) && !params.ignore_eos) {
     request.tokens.pop_back();
     if (params.logprobs > 0) {
@@ -308,6 +348,7 @@ void Scheduler::finish(Request& request, FinishReason reason) {
   if (!rest.empty()) rest = request.stops.push(rest);
   post_text(request, std::move(rest));
   post_text(request, request.stops.finish());
+  store(request);
   request.table = {};
   request.result.finish = reason;
   request.result.total_time = since(request.begin);
@@ -322,6 +363,7 @@ void Scheduler::finish(Request& request, FinishReason reason) {
 
 void Scheduler::fail(Request& request, std::exception_ptr error) {
   if (request.closed) return;
+  if (request.load != nullptr) request.load->cancel();
   request.table = {};
   request.closed = true;
   request.mailbox.post(ClosedEvent{std::move(error)});

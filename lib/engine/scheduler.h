@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "engine/request.h"
 #include "incipit/metrics.h"
+#include "kv/cold_tiers.h"
 #include "kv/kv_cache.h"
 #include "model/transformer.h"
 #include "text/tokenizer.h"
@@ -31,9 +33,9 @@ class Scheduler {
     std::size_t context = 0;          // tokens
   };
 
-  /// All references must outlive it.
-  Scheduler(model::Transformer& transformer, kv::KvCache& cache, const text::Tokenizer& tokenizer,
-            const Options& options, const base::Log& log);
+  /// All references must outlive it. `tiers` may be null.
+  Scheduler(model::Transformer& transformer, kv::KvCache& cache, kv::ColdTiers* tiers,
+            const text::Tokenizer& tokenizer, const Options& options, const base::Log& log);
   /// Ends what still runs as stopped.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -59,24 +61,36 @@ class Scheduler {
   };
 
   void run();
+  void wait_for_work();
   bool step();
   void admit_arrivals();
   void admit();
+  bool start(Request& request, kv::KvCache::Match& match);
   void retire_cancelled();
-  std::vector<Part> plan() const;
+  std::vector<Part> plan();
   bool ready(const Request& request) const;
   void forward(std::span<const Part> parts);
   void complete(std::span<const Part> parts);
   void hand_out(std::span<const LogitRow> owners, tensor::ConstMatrix logits);
   void on_logits(Request& request, std::size_t position, std::span<const float> logits);
   void sample(Request& request, std::size_t position, std::span<const float> logits);
+  void note_first_token(Request& request);
   void add_token(Request& request, TokenId token);
   void post_text(Request& request, std::string piece);
+  // Cold tiers (scheduler_tiers.cpp).
+  void begin_load(Request& request);
+  void follow_loads();
+  void settle_load(Request& request);
+  std::size_t rows_beside_load(Request& request, std::size_t rows);
+  void store(Request& request);
+  void learn_rate(std::span<const Part> parts, Clock::duration spent);
+
   void finish(Request& request, FinishReason reason);
   void fail(Request& request, std::exception_ptr error);
 
   model::Transformer& transformer_;
   kv::KvCache& cache_;
+  kv::ColdTiers* const tiers_;
   const text::Tokenizer& tokenizer_;
   const Options options_;
   const base::Log& log_;
@@ -92,6 +106,8 @@ class Scheduler {
   // Of the scheduler's thread.
   std::deque<std::shared_ptr<Request>> waiting_;  // for room in the pool, in order of arrival
   std::vector<std::shared_ptr<Request>> active_;  // in order of admission
+  std::optional<Clock::time_point> wake_at_;      // nothing can be done before, but then
+  double prefill_rate_ = 0;                       // prompt tokens per second
   std::vector<TokenId> ids_;                      // of the step that runs, by row
   std::vector<device::SequenceRows> sequences_;
   std::vector<std::uint32_t> logit_rows_;

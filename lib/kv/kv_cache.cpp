@@ -2,80 +2,72 @@
 #include "kv/kv_cache.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "kv/block_pool.h"
-#include "kv/lru_list.h"
-#include "kv/prefix_index.h"
+#include "kv/kv_cache_impl.h"
 
 namespace incipit::kv {
 namespace {
 
-std::size_t blocks_of(std::size_t tokens) noexcept {
-  return tokens / kBlockTokens + (tokens % kBlockTokens != 0 ? 1 : 0);
+// Nodes that are loaded before their turn: in a large pool each is a cache miss.
+constexpr std::size_t kAhead = 8;
+
+/// `duration` after `from`, or never where that is beyond all time.
+Time after(Time from, std::chrono::seconds duration) noexcept {
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(Time::max() - from);
+  return duration < left ? from + duration : Time::max();
 }
 
 }  // namespace
 
-// What holds between calls:
-//  - A block is free, or held by live tables, or held by the index, or both of the latter.
-//  - A table whose epoch is the cache's holds the block of each node from the root to its last one.
-//    So a node is held by at least as many tables as each of its children.
-//  - The blocks that only the index holds are those in `evictable`, and there a node comes after
-//    its descendants: tables give their blocks back tail first.
-//  - free + evictable >= promised, so that a promised block can always be had.
-struct KvCache::Impl {
-  Impl(device::Device& device, const device::KvLayout& layout, KvCacheOptions&& options)
-      : hash(std::move(options.hash)),
-        pool(device, layout, options.blocks, options.poison_freed_blocks),
-        index(options.blocks),
-        evictable(options.blocks) {}
+KvCache::Impl::Impl(device::Device& device, const device::KvLayout& layout, KvCacheOptions&& given)
+    : options(std::move(given)),
+      pool(device, layout, options.blocks, options.poison_freed_blocks),
+      index(options.blocks),
+      nodes(options.blocks),
+      order(options.eviction, options.blocks),
+      hot(options.hot_sessions, options.blocks, labels),
+      memory(options.blocks),
+      log(options.event_buffer) {
+  if (options.owner_quota_blocks > 0) quota_links.emplace(options.blocks);
+  if (hot.is_on()) order.prepare(Rank::kLow);
+}
 
-  /// The hash of each whole block of `tokens` and all that precedes it.
-  std::vector<std::uint64_t> chain_hashes(std::uint64_t parent,
-                                          std::span<const TokenId> tokens) const {
-    std::vector<std::uint64_t> hashes(tokens.size() / kBlockTokens);
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
-      const TokenBlock block = token_block(tokens, i);
-      parent = hash ? hash(parent, block) : base::xxh3_64(std::as_bytes(block), parent);
-      hashes[i] = parent;
-    }
-    return hashes;
+std::vector<std::uint64_t> KvCache::Impl::chain_hashes(std::uint64_t parent,
+                                                       std::span<const TokenId> tokens) const {
+  std::vector<std::uint64_t> hashes(tokens.size() / kBlockTokens);
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const TokenBlock block = token_block(tokens, i);
+    parent =
+        options.hash ? options.hash(parent, block) : base::xxh3_64(std::as_bytes(block), parent);
+    hashes[i] = parent;
   }
+  return hashes;
+}
 
-  static std::uint64_t root_hash(const std::string& name_space) noexcept {
-    return base::xxh3_64(base::as_bytes(name_space));
+std::uint64_t KvCache::Impl::root_hash(std::string_view name_space) noexcept {
+  return base::xxh3_64(base::as_bytes(name_space));
+}
+
+LabelSetId KvCache::Impl::Joiner::operator()(LabelSetId set) {
+  if (set == more_) return set;
+  if (set != from_) {
+    const LabelSetId both = sets_.join(set, more_);
+    forget();
+    sets_.retain(set);
+    from_ = set;
+    to_ = both;
   }
+  return to_;
+}
 
-  const std::function<std::uint64_t(std::uint64_t, std::span<const TokenId>)> hash;
-
-  mutable std::mutex mutex;  // guards all below
-  BlockPool pool;            // its view() is constant
-  PrefixIndex index;
-  LruList evictable;
-  std::size_t promised = 0;    // blocks reserved by tables and not taken yet
-  std::size_t table_refs = 0;  // blocks of tables, summed over the tables
-  std::uint64_t epoch = 1;     // goes up with each clear()
-  CacheStats counters;         // lookups, tokens and evictions
-
-  // With `mutex` held:
-
-  struct Found {
-    std::vector<NodeId> path = {};  // whole blocks
-    PrefixIndex::Run partial = {};  // the front of one more
-    std::size_t tokens() const noexcept { return path.size() * kBlockTokens + partial.tokens; }
-  };
-  Found look_up(const std::string& name_space, std::span<const std::uint64_t> hashes,
-                std::span<const TokenId> tokens) const;
-  void hold(BlockTable& table, NodeId node);
-  void take_promised(BlockTable& table);
-  void copy_promised(BlockTable& table, NodeId source);
-  BlockId forget(NodeId leaf);
-  void check_evictable() const;
-};
+void KvCache::Impl::Joiner::forget() noexcept {
+  if (from_ == kNoLabelSet) return;
+  sets_.release(std::exchange(from_, kNoLabelSet));
+  sets_.release(to_);
+}
 
 /// What is known of a prompt, save its last token. Nothing is ever indexed without a namespace.
 KvCache::Impl::Found KvCache::Impl::look_up(const std::string& name_space,
@@ -97,49 +89,163 @@ KvCache::Impl::Found KvCache::Impl::look_up(const std::string& name_space,
   return found;
 }
 
-/// Appends the block of a child of the table's last node.
-void KvCache::Impl::hold(BlockTable& table, NodeId node) {
-  const BlockId block = index.block(node);
-  if (pool.retain(block) == 2) evictable.remove(node);
+/// Gives a table of a namespace what it needs for its nodes.
+void KvCache::Impl::enlist(BlockTable& table, const std::string& name_space,
+                           const CacheLabels& given) {
+  LabelNames names{.tags = given.tags};
+  if (!given.session.empty()) {
+    names.common = false;
+    names.sessions = {given.session};
+  }
+  table.labels_ = labels.make(names);
+  table.scope_ = scopes.add_table(name_space, given.salt, given.version);
+  table.indexed_ = true;
+  bool ends = table.expires_ != Time::max();
+  for (const BlockTable::Retention& retention : table.retention_) {
+    order.prepare(static_cast<Rank>(retention.priority));
+    ends = ends || retention.until != Time::max();
+  }
+  if (ends && !deadlines) deadlines.emplace(options.blocks);
+}
+
+/// Makes `table` another table of the same sequence, without blocks.
+void KvCache::Impl::inherit(BlockTable& table, const BlockTable& from) {
+  if (from.scope_ != kNoScope) {
+    scopes.add_table(from.scope_);
+    table.scope_ = from.scope_;
+    labels.retain(from.labels_);
+    table.labels_ = from.labels_;
+  }
+  table.indexed_ = from.indexed_;
+  table.started_ = from.started_;
+  table.expires_ = from.expires_;
+}
+
+/// One more table holds the block of a node.
+void KvCache::Impl::hold(NodeId node) {
+  if (pool.retain(node) != 2) return;
+  --idle;
+  if (index.is_leaf(node)) remove_candidate(node);
+}
+
+/// One table fewer holds a block.
+void KvCache::Impl::let_go(BlockId block) {
+  const std::uint32_t holders = pool.release(block);
+  if (!index.is_used(block)) return;
+  order.use(block);
+  if (holders > 1) return;
+  ++idle;
+  if (index.is_leaf(block)) add_candidate(block, true);
+}
+
+void KvCache::Impl::append(BlockTable& table, BlockId block) {
   table.blocks_.push_back(block);
-  table.last_node_ = node;
-  ++table.committed_;
   ++table_refs;
 }
 
 /// Appends a block out of those that were promised to the table.
 void KvCache::Impl::take_promised(BlockTable& table) {
   INCIPIT_CHECK(table.reserved_ > 0);
-  if (pool.free_blocks() == 0) pool.release(forget(evictable.oldest()));
-  table.blocks_.push_back(pool.take());
+  if (pool.free_blocks() == 0) evict_one();
+  append(table, pool.take());
   --table.reserved_;
   --promised;
-  ++table_refs;
 }
 
-/// The same with the KV of `source`, which counts as used now.
+/// The same with the KV of `source`, which counts as found and used.
 void KvCache::Impl::copy_promised(BlockTable& table, NodeId source) {
-  if (evictable.contains(source)) {
-    evictable.remove(source);
-    evictable.push_newest(source);
-    if (pool.free_blocks() == 0 && evictable.size() == 1) {
-      // Nothing else can be evicted: the block itself changes hands, from the index to the table.
-      table.blocks_.push_back(forget(source));
-      --table.reserved_;
-      --promised;
-      ++table_refs;
-      return;
-    }
+  order.hit(source);
+  order.use(source);
+  const bool is_last = pool.free_blocks() == 0 && idle == 1 && pool.holders(source) == 1;
+  hold(source);  // so that it does not make room for its own copy
+  if (is_last) {
+    // Nothing else can be evicted: the block itself changes hands, from the index to the table.
+    remove(source, Gone::kEvicted);
+    ++counters.evictions;
+    append(table, source);
+    --table.reserved_;
+    --promised;
+    return;
   }
+  struct Held {
+    Impl& impl;
+    NodeId node;
+    ~Held() { impl.let_go(node); }
+  } held{*this, source};
   take_promised(table);
-  pool.copy(index.block(source), table.blocks_.back());
+  pool.copy(source, table.blocks_.back());
 }
 
-/// Evicts a leaf. The index's hold on its block passes to the caller.
-BlockId KvCache::Impl::forget(NodeId leaf) {
-  evictable.remove(leaf);
-  ++counters.evictions;
-  return index.remove(leaf);
+/// True where something that concerns a table was invalidated after its start, or it has expired:
+/// then its tokens are indexed no further.
+bool KvCache::Impl::is_cut(const BlockTable& table, std::span<const TokenId> tokens,
+                           Time time) const {
+  if (table.expires_ <= time || cleared > table.started_) return true;
+  if (scopes.at(table.scope_).cut_since(table.started_, tokens)) return true;
+  if (labels.cut_since(table.labels_, table.started_)) return true;
+  return table.committed_ > 0 && !index.is_used(table.blocks_[table.committed_ - 1]);
+}
+
+/// Indexes block `at` of a table.
+void KvCache::Impl::add_node(const BlockTable& table, std::size_t at, NodeId parent,
+                             std::uint64_t hash, TokenBlock tokens) {
+  const NodeId node = table.blocks_[at];
+  index.insert(parent, hash, tokens, node);
+  pool.retain(node);
+  const BlockTable::Retention retention = table.retention(at);
+  nodes[node] = {.scope = table.scope_,
+                 .labels = table.labels_,
+                 .depth = static_cast<std::uint32_t>(at),
+                 .priority = retention.priority,
+                 .priority_until = retention.until,
+                 .expires = table.expires_};
+  labels.retain(table.labels_);
+  scopes.add_block(table.scope_);
+  hot.move(node, kNoLabel, labels.only_session(table.labels_));
+  order.insert(node, node_facts(node), wanted_rank(nodes[node]));
+  refresh(node);
+  CacheEvent event{.identity = hash, .parent = parent_hash(node)};
+  std::copy(tokens.begin(), tokens.end(), event.tokens.begin());
+  log.push(event);
+}
+
+/// A request has found block `at` of its prompt, or computed it once more.
+void KvCache::Impl::touch(NodeId id, const BlockTable& table, std::size_t at, Joiner& joiner) {
+  Node& node = nodes[id];
+  order.hit(id);
+  if (node.hits < std::numeric_limits<std::uint32_t>::max()) ++node.hits;
+  set_labels(id, joiner(node.labels));
+  node.expires = std::max(node.expires, table.expires_);
+  const BlockTable::Retention retention = table.retention(at);
+  if (retention.priority > node.priority) {
+    node.priority = retention.priority;
+    node.priority_until = retention.until;
+  } else if (retention.priority == node.priority) {
+    node.priority_until = std::max(node.priority_until, retention.until);
+  }
+  refresh(id);
+}
+
+void KvCache::Impl::set_labels(NodeId id, LabelSetId set) {
+  Node& node = nodes[id];
+  if (node.labels == set) return;
+  hot.move(id, labels.only_session(node.labels), labels.only_session(set));
+  labels.retain(set);
+  labels.release(std::exchange(node.labels, set));
+  ++node.labels_version;
+  node.stored = 0;
+}
+
+/// Takes back all that a table has.
+void KvCache::Impl::give_back(BlockTable& table) {
+  // From the last block to the first, so that a block in front counts as used later.
+  for (std::size_t i = table.blocks_.size(); i-- > 0;) let_go(table.blocks_[i]);
+  promised -= table.reserved_;
+  table_refs -= table.blocks_.size();
+  if (table.labels_ != kNoLabelSet) labels.release(table.labels_);
+  if (table.scope_ == kNoScope) return;
+  enforce_quota(table.scope_);
+  scopes.remove_table(table.scope_);
 }
 
 KvCache::KvCache(device::Device& device, const device::KvLayout& layout, KvCacheOptions options)
@@ -149,38 +255,54 @@ KvCache::~KvCache() = default;
 
 const device::KvPoolView& KvCache::pool() const noexcept { return impl_->pool.view(); }
 
-bool KvCache::start(const std::string& name_space, std::span<const TokenId> tokens,
-                    std::size_t total_tokens, Match& match) {
+bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
+                    std::span<const TokenId> tokens, std::size_t total_tokens, Match& match) {
   INCIPIT_CHECK(total_tokens >= tokens.size());
   Impl& impl = *impl_;
   const std::size_t needed = blocks_of(total_tokens);
   if (needed > pool().blocks) return false;
 
+  const Time now = impl.now();
   std::vector<std::uint64_t> hashes;
   BlockTable table;  // outlives the lock, so that it may give its blocks back where a call throws
   table.blocks_.reserve(needed);
   if (!name_space.empty()) {
-    table.name_space_ = name_space;
     table.chain_hash_ = Impl::root_hash(name_space);
     hashes = impl.chain_hashes(table.chain_hash_, tokens);
+    const bool own = labels.time_to_live.count() > 0;
+    const std::chrono::seconds life = own ? labels.time_to_live : impl.options.time_to_live;
+    if (life.count() > 0) table.expires_ = after(now, life);
+    for (const CacheRetention& given : labels.retention) {
+      if (given.end_token <= given.first_token) continue;
+      const bool ends = given.duration.count() > 0;
+      table.retention_.push_back({given.first_token / kBlockTokens, blocks_of(given.end_token),
+                                  given.priority, ends ? after(now, given.duration) : Time::max()});
+    }
   }
   std::size_t reused = 0;
   {
     const std::lock_guard lock(impl.mutex);
+    impl.tick(now);
+    table.cache_ = this;
+    table.started_ = impl.epoch;
+    if (!name_space.empty()) impl.enlist(table, name_space, labels);
     const Impl::Found found = impl.look_up(name_space, hashes, tokens);
     const std::size_t fresh = needed - found.path.size();
     const auto unheld = std::count_if(found.path.begin(), found.path.end(),
-                                      [&](NodeId node) { return impl.evictable.contains(node); });
-    if (impl.pool.free_blocks() + impl.evictable.size() <
-        impl.promised + fresh + static_cast<std::size_t>(unheld)) {
-      return false;
+                                      [&](NodeId node) { return impl.pool.holders(node) == 1; });
+    if (!impl.has_room(impl.promised + fresh + static_cast<std::size_t>(unheld))) return false;
+
+    for (const NodeId node : found.path) {
+      impl.hold(node);
+      impl.append(table, node);
     }
-    table.cache_ = this;
-    table.epoch_ = impl.epoch;
-    for (const NodeId node : found.path) impl.hold(table, node);
+    table.committed_ = found.path.size();
     if (!found.path.empty()) table.chain_hash_ = hashes[found.path.size() - 1];
     table.reserved_ = fresh;
     impl.promised += fresh;
+    impl.use_session(table);
+    Impl::Joiner joiner(impl.labels, table.labels_);
+    for (std::size_t i = 0; i < found.path.size(); ++i) impl.touch(found.path[i], table, i, joiner);
     if (found.partial.tokens > 0) impl.copy_promised(table, found.partial.node);
 
     reused = found.tokens();
@@ -205,110 +327,101 @@ void KvCache::extend(BlockTable& table, std::size_t tokens) {
 
 void KvCache::commit(BlockTable& table, std::span<const TokenId> tokens) {
   const std::size_t full = tokens.size() / kBlockTokens;
-  if (table.name_space_.empty() || full <= table.committed_) return;
+  if (!table.indexed_ || full <= table.committed_) return;
   INCIPIT_CHECK(table.cache_ == this && full <= table.blocks_.size());
   Impl& impl = *impl_;
   const std::size_t first = table.committed_;
   const std::vector<std::uint64_t> hashes = impl.chain_hashes(
       table.chain_hash_, tokens.first(full * kBlockTokens).subspan(first * kBlockTokens));
+  const Time now = impl.now();
 
   const std::lock_guard lock(impl.mutex);
-  if (table.epoch_ != impl.epoch) return;
-  NodeId parent = first == 0 ? impl.index.make_root(table.name_space_) : table.last_node_;
+  impl.tick(now);
+  if (impl.is_cut(table, tokens, now)) {
+    table.indexed_ = false;
+    return;
+  }
+  Impl::Joiner joiner(impl.labels, table.labels_);
+  NodeId parent = first == 0 ? impl.index.make_root(impl.scopes.at(table.scope_).name_space)
+                             : table.blocks_[first - 1];
   for (std::size_t i = first; i < full; ++i) {
-    const std::uint64_t hash = hashes[i - first];
-    NodeId node = impl.index.find(parent, hash, token_block(tokens, i));
-    if (node == kNoNode) {
-      node = impl.index.insert(parent, hash, token_block(tokens, i), table.blocks_[i]);
-      impl.pool.retain(table.blocks_[i]);
-    } else {
-      // Another sequence was first. The table has its block before the duplicate is let go.
-      const BlockId known = impl.index.block(node);
-      if (impl.pool.retain(known) == 2) impl.evictable.remove(node);
-      impl.pool.release(std::exchange(table.blocks_[i], known));
+    if (const std::size_t next = i + kAhead; next < full) {
+      impl.index.prefetch(hashes[next - first], table.blocks_[next]);
+      __builtin_prefetch(&impl.nodes[table.blocks_[next]]);
     }
-    table.last_node_ = parent = node;
+    const std::uint64_t hash = hashes[i - first];
+    const NodeId known = impl.index.find(parent, hash, token_block(tokens, i));
+    if (known == kNoNode) {
+      impl.add_node(table, i, parent, hash, token_block(tokens, i));
+    } else if (known != table.blocks_[i]) {
+      // Another sequence was first. The table has its block before the duplicate is let go.
+      impl.hold(known);
+      impl.pool.release(std::exchange(table.blocks_[i], known));
+      impl.touch(known, table, i, joiner);
+    }
+    parent = table.blocks_[i];
     table.chain_hash_ = hash;
     table.committed_ = i + 1;
   }
+  impl.enforce_quota(table.scope_);
+}
+
+BlockTable KvCache::share(const BlockTable& table, std::size_t blocks) {
+  INCIPIT_CHECK(table.cache_ == this && blocks <= table.committed_);
+  Impl& impl = *impl_;
+  BlockTable made;
+  made.blocks_.reserve(blocks);
+  made.retention_ = table.retention_;
+  const std::lock_guard lock(impl.mutex);
+  made.cache_ = this;
+  impl.inherit(made, table);
+  for (std::size_t i = 0; i < blocks; ++i) {
+    impl.pool.retain(table.blocks_[i]);
+    impl.append(made, table.blocks_[i]);
+  }
+  made.committed_ = blocks;
+  // Nothing is indexed behind a block that was invalidated, so its hash is not needed.
+  if (blocks == 0 && made.scope_ != kNoScope) {
+    made.chain_hash_ = Impl::root_hash(impl.scopes.at(made.scope_).name_space);
+  } else if (blocks > 0 && impl.index.is_used(table.blocks_[blocks - 1])) {
+    made.chain_hash_ = impl.index.hash(table.blocks_[blocks - 1]);
+  }
+  return made;
+}
+
+bool KvCache::fork(const BlockTable& table, std::size_t tokens, std::size_t total_tokens,
+                   BlockTable& child) {
+  const std::size_t full = tokens / kBlockTokens;
+  INCIPIT_CHECK(table.cache_ == this && total_tokens >= tokens);
+  INCIPIT_CHECK(blocks_of(tokens) <= table.blocks_.size());
+  const std::size_t needed = blocks_of(total_tokens);
+  if (needed > pool().blocks) return false;
+  Impl& impl = *impl_;
+  BlockTable made = share(table, std::min(full, table.committed_));
+  made.blocks_.reserve(needed);
+  {
+    const std::lock_guard lock(impl.mutex);
+    INCIPIT_CHECK(full <= table.committed_ || !table.indexed_);
+    const std::size_t fresh = needed - full;
+    if (!impl.has_room(impl.promised + fresh)) return false;
+    for (std::size_t i = made.blocks_.size(); i < full; ++i) {
+      impl.pool.retain(table.blocks_[i]);
+      impl.append(made, table.blocks_[i]);
+    }
+    made.reserved_ = fresh;
+    impl.promised += fresh;
+    if (full < blocks_of(tokens)) {
+      impl.take_promised(made);
+      impl.pool.copy(table.blocks_[full], made.blocks_.back());
+    }
+  }
+  child = std::move(made);
+  return true;
 }
 
 void KvCache::release(BlockTable& table) noexcept {
-  Impl& impl = *impl_;
-  const std::lock_guard lock(impl.mutex);
-  const bool indexed = table.epoch_ == impl.epoch;
-  NodeId node = table.last_node_;
-  for (std::size_t i = table.blocks_.size(); i-- > 0;) {
-    const std::uint32_t holders = impl.pool.release(table.blocks_[i]);
-    if (!indexed || i >= table.committed_) continue;
-    if (holders == 1) impl.evictable.push_newest(node);
-    node = impl.index.parent(node);
-  }
-  impl.promised -= table.reserved_;
-  impl.table_refs -= table.blocks_.size();
-}
-
-void KvCache::clear() {
-  Impl& impl = *impl_;
-  const std::lock_guard lock(impl.mutex);
-  ++impl.epoch;
-  for (std::size_t i = 0; i < pool().blocks; ++i) {
-    const auto node = static_cast<NodeId>(i);
-    if (impl.index.is_used(node)) impl.pool.release(impl.index.block(node));
-  }
-  impl.evictable.clear();
-  impl.index.clear();
-}
-
-CacheStats KvCache::stats() const {
-  const Impl& impl = *impl_;
-  const std::lock_guard lock(impl.mutex);
-  CacheStats stats = impl.counters;
-  const device::KvPoolView& view = pool();
-  stats.blocks_total = view.blocks;
-  stats.blocks_cached = impl.index.size();
-  stats.blocks_in_use = view.blocks - impl.pool.free_blocks() - impl.evictable.size();
-  stats.bytes = view.blocks * view.layout.block_bytes();
-  return stats;
-}
-
-void KvCache::check_integrity() const {
-  const Impl& impl = *impl_;
-  const std::lock_guard lock(impl.mutex);
-  impl.pool.check_integrity();
-  impl.index.check_integrity();
-  impl.check_evictable();
-
-  std::vector<bool> indexed(pool().blocks, false);
-  std::size_t holders = 0;
-  for (std::size_t i = 0; i < pool().blocks; ++i) {
-    holders += impl.pool.holders(static_cast<BlockId>(i));
-    const auto node = static_cast<NodeId>(i);
-    if (!impl.index.is_used(node)) continue;
-    const BlockId block = impl.index.block(node);
-    INCIPIT_CHECK(!indexed.at(block) && impl.pool.holders(block) > 0);
-    indexed[block] = true;
-    INCIPIT_CHECK(impl.evictable.contains(node) == (impl.pool.holders(block) == 1));
-    const NodeId parent = impl.index.parent(node);
-    INCIPIT_CHECK(impl.index.is_root(parent) ||
-                  impl.pool.holders(impl.index.block(parent)) >= impl.pool.holders(block));
-  }
-  INCIPIT_CHECK(holders == impl.index.size() + impl.table_refs);
-  INCIPIT_CHECK(impl.pool.free_blocks() + impl.evictable.size() >= impl.promised);
-}
-
-/// The list is whole, and its nodes come after their descendants.
-void KvCache::Impl::check_evictable() const {
-  std::vector<bool> seen(pool.view().blocks, false);
-  std::size_t count = 0;
-  for (NodeId node = evictable.oldest(); node != kNoNode; node = evictable.newer(node)) {
-    INCIPIT_CHECK(index.is_used(node) && !seen.at(node));
-    seen[node] = true;
-    ++count;
-    const NodeId parent = index.parent(node);
-    INCIPIT_CHECK(index.is_root(parent) || !seen[parent]);
-  }
-  INCIPIT_CHECK(count == evictable.size());
+  const std::lock_guard lock(impl_->mutex);
+  impl_->give_back(table);
 }
 
 BlockTable& BlockTable::operator=(BlockTable&& other) noexcept {
@@ -317,15 +430,26 @@ BlockTable& BlockTable::operator=(BlockTable&& other) noexcept {
   return *this;
 }
 
+BlockTable::Retention BlockTable::retention(std::size_t block) const noexcept {
+  for (std::size_t i = retention_.size(); i-- > 0;) {
+    const Retention& last = retention_[i];
+    if (last.first_block <= block && block < last.end_block) return last;
+  }
+  return {};
+}
+
 void BlockTable::swap(BlockTable& other) noexcept {
   std::swap(cache_, other.cache_);
   std::swap(blocks_, other.blocks_);
-  std::swap(name_space_, other.name_space_);
-  std::swap(epoch_, other.epoch_);
+  std::swap(scope_, other.scope_);
+  std::swap(labels_, other.labels_);
+  std::swap(indexed_, other.indexed_);
+  std::swap(started_, other.started_);
+  std::swap(expires_, other.expires_);
+  std::swap(retention_, other.retention_);
   std::swap(committed_, other.committed_);
   std::swap(reserved_, other.reserved_);
   std::swap(chain_hash_, other.chain_hash_);
-  std::swap(last_node_, other.last_node_);
 }
 
 void BlockTable::reset() noexcept {

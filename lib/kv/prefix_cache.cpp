@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "incipit/prefix_cache.h"
 
+#include "base/caught.h"
 #include "kv/prefix_cache_impl.h"
 
 namespace incipit::kv {
 namespace {
+
+// What destructors wait for the tiers.
+constexpr std::chrono::seconds kLastFlush{1};
 
 // What only ever goes up.
 void add_counts(CacheStats& sum, const CacheStats& one) noexcept {
@@ -15,6 +19,11 @@ void add_counts(CacheStats& sum, const CacheStats& one) noexcept {
 }
 
 }  // namespace
+
+CacheRegistry::CacheRegistry(PrefixCacheOptions options, const store::SteadyClock& clock)
+    : options_(std::move(options)), log_(options_.log) {
+  if (!options_.tiers.empty()) tiers_ = std::make_unique<ColdTiers>(options_, log_, clock);
+}
 
 CacheRegistry::Registration::~Registration() {
   if (registry_ != nullptr) registry_->withdraw(cache_);
@@ -28,13 +37,131 @@ CacheRegistry::Registration CacheRegistry::add(KvCache& cache) {
 }
 
 void CacheRegistry::withdraw(const KvCache* cache) noexcept {
+  if (tiers_ != nullptr) {
+    tiers_->flush(kLastFlush);
+    tiers_->leave(*cache);
+  }
   const std::lock_guard lock(mutex_);
   if (std::erase(caches_, cache) > 0) add_counts(withdrawn_, cache->stats());
 }
 
-void CacheRegistry::clear() {
+void CacheRegistry::for_each_cache(base::FunctionRef<void(KvCache&)> work) {
   const std::lock_guard lock(mutex_);
-  for (KvCache* cache : caches_) cache->clear();
+  for (KvCache* cache : caches_) work(*cache);
+}
+
+CacheLabels CacheRegistry::cache_labels(const CacheLabels& labels) const {
+  return tiers_ == nullptr ? labels : ColdTiers::cache_labels(labels);
+}
+
+std::shared_ptr<const TierTicket> CacheRegistry::begin_request(const std::string& name_space,
+                                                               const CacheLabels& labels) {
+  if (tiers_ == nullptr) return nullptr;
+  tiers_->refresh([this](std::span<const ColdTiers::Forgotten> all) {
+    for_each_cache([&](KvCache& cache) {
+      for (const ColdTiers::Forgotten& forgotten : all) forget_in(cache, forgotten);
+      cache.clear_stored(0xff);
+    });
+  });
+  return tiers_->ticket(name_space, labels);
+}
+
+void CacheRegistry::forget_in(KvCache& cache, const ColdTiers::Forgotten& forgotten) {
+  switch (forgotten.kind) {
+    case LabelKind::kAll:
+      cache.clear();
+      break;
+    case LabelKind::kNameSpace:
+      cache.invalidate_name_space(forgotten.name);
+      break;
+    case LabelKind::kOwner:
+      cache.invalidate_owner(forgotten.name);
+      break;
+    case LabelKind::kVersion:
+      cache.invalidate_version(forgotten.name, forgotten.name2);
+      break;
+    case LabelKind::kSession:
+      cache.invalidate_session(forgotten.name);
+      break;
+    case LabelKind::kTag:
+      cache.invalidate_tag(forgotten.name);
+      break;
+  }
+}
+
+/// In memory before and after: what the tiers gave in between, they gave before they were told.
+Invalidation CacheRegistry::forget(LabelKind kind, std::string_view name,
+                                   base::FunctionRef<void(KvCache&)> in_memory) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++withdrawn_.invalidations;
+  }
+  for_each_cache(in_memory);
+  Invalidation invalidation;
+  if (tiers_ == nullptr) return invalidation;
+  invalidation.unreached = tiers_->forget(kind, name, [&] {
+    for_each_cache([&](KvCache& cache) {
+      in_memory(cache);
+      cache.clear_stored(0xff);
+    });
+  });
+  return invalidation;
+}
+
+Invalidation CacheRegistry::clear() {
+  return forget(LabelKind::kAll, "", [](KvCache& cache) { cache.clear(); });
+}
+
+Invalidation CacheRegistry::invalidate_tag(std::string_view tag) {
+  CacheLabels labels;
+  labels.tags = {std::string(tag)};
+  labels = cache_labels(labels);
+  return forget(LabelKind::kTag, tag,
+                [&](KvCache& cache) { cache.invalidate_tag(labels.tags.front()); });
+}
+
+Invalidation CacheRegistry::invalidate_session(std::string_view session) {
+  CacheLabels labels;
+  labels.session = session;
+  labels = cache_labels(labels);
+  return forget(LabelKind::kSession, session,
+                [&](KvCache& cache) { cache.invalidate_session(labels.session); });
+}
+
+Invalidation CacheRegistry::invalidate_owner(std::string_view salt) {
+  return forget(LabelKind::kOwner, salt, [&](KvCache& cache) { cache.invalidate_owner(salt); });
+}
+
+Invalidation CacheRegistry::invalidate_version(std::string_view salt, std::string_view version) {
+  return forget(LabelKind::kVersion, ColdTiers::version_name(salt, version),
+                [&](KvCache& cache) { cache.invalidate_version(salt, version); });
+}
+
+Invalidation CacheRegistry::invalidate_name_space(std::string_view name_space) {
+  return forget(LabelKind::kNameSpace, name_space,
+                [&](KvCache& cache) { cache.invalidate_name_space(name_space); });
+}
+
+Invalidation CacheRegistry::invalidate_prefix(std::string_view name_space,
+                                              std::span<const TokenId> tokens) {
+  return forget(LabelKind::kNameSpace, name_space,
+                [&](KvCache& cache) { cache.invalidate_prefix(name_space, tokens); });
+}
+
+PathNames CacheRegistry::find_elsewhere(const std::string& name_space,
+                                        std::span<const TokenId> tokens) {
+  PathNames found;
+  for_each_cache([&](KvCache& cache) {
+    PathNames names = cache.explain_miss(name_space, tokens).elsewhere;
+    if (found.tokens.empty()) found = std::move(names);
+  });
+  return found;
+}
+
+void CacheRegistry::count_validation(bool equal) {
+  const std::lock_guard lock(mutex_);
+  ++withdrawn_.validations;
+  if (!equal) ++withdrawn_.mismatches;
 }
 
 CacheStats CacheRegistry::stats() const {
@@ -48,6 +175,8 @@ CacheStats CacheRegistry::stats() const {
     sum.blocks_in_use += one.blocks_in_use;
     sum.bytes += one.bytes;
   }
+  if (tiers_ != nullptr) sum.tiers = tiers_->stats();
+  for (const TierStats& tier : sum.tiers) sum.tokens_reused += tier.tokens_reused;
   return sum;
 }
 
@@ -55,11 +184,32 @@ CacheStats CacheRegistry::stats() const {
 
 namespace incipit::inline v0 {
 
-PrefixCache::PrefixCache() : impl_(std::make_shared<Impl>()) {}
+PrefixCache::PrefixCache(PrefixCacheOptions options)
+    : impl_(std::make_shared<Impl>(std::move(options))) {}
 
 PrefixCache::~PrefixCache() = default;
 
-void PrefixCache::clear() { impl_->clear(); }
+Invalidation PrefixCache::clear() { return impl_->clear(); }
+
+Invalidation PrefixCache::invalidate_tag(std::string_view tag) {
+  return impl_->invalidate_tag(tag);
+}
+
+Invalidation PrefixCache::invalidate_session(std::string_view session) {
+  return impl_->invalidate_session(session);
+}
+
+Invalidation PrefixCache::invalidate_salt(std::string_view salt) {
+  return impl_->invalidate_owner(salt);
+}
+
+Invalidation PrefixCache::invalidate_version(std::string_view salt, std::string_view version) {
+  return impl_->invalidate_version(salt, version);
+}
+
+bool PrefixCache::flush(std::chrono::milliseconds at_most) {
+  return impl_->tiers() == nullptr || impl_->tiers()->flush(at_most);
+}
 
 CacheStats PrefixCache::stats() const { return impl_->stats(); }
 

@@ -2,24 +2,36 @@
 #ifndef INCIPIT_KV_PREFIX_CACHE_IMPL_H_
 #define INCIPIT_KV_PREFIX_CACHE_IMPL_H_
 
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
+#include "base/log.h"
 #include "incipit/metrics.h"
 #include "incipit/prefix_cache.h"
+#include "kv/cold_tiers.h"
 #include "kv/kv_cache.h"
 
 namespace incipit::kv {
 
-/// The caches of the engines that share a PrefixCache.
+/// The caches of the engines that share a PrefixCache, and the tiers behind them.
 ///
 /// Thread-safe. Calls hold the registry's mutex for as long as they use a cache, so that a cache
 /// that withdraws is not in use any more.
 class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
  public:
-  /// Withdraws a cache when it goes, which is before the cache goes. Keeps the registry alive.
+  /// Throws Error{kInvalidArgument}; see PrefixCache.
+  /// `clock` is the tiers', for tests.
+  explicit CacheRegistry(PrefixCacheOptions options, const store::SteadyClock& clock = {});
+
+  /// Withdraws a cache when it goes, which is before the cache goes, and after the tiers have got
+  /// what it has for them, for a second at most. Keeps the registry alive.
   class Registration {
    public:
     Registration() = default;
@@ -45,23 +57,58 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   /// The registry must be owned by a shared_ptr.
   [[nodiscard]] Registration add(KvCache& cache);
 
-  void clear();
+  const PrefixCacheOptions& options() const noexcept { return options_; }
+  /// None without tiers.
+  ColdTiers* tiers() const noexcept { return tiers_.get(); }
+
+  /// The labels of a request as KvCache gets them.
+  CacheLabels cache_labels(const CacheLabels& labels) const;
+  /// What a request that begins now may do with the tiers; none without tiers. Learns of what other
+  /// processes have forgotten.
+  std::shared_ptr<const TierTicket> begin_request(const std::string& name_space,
+                                                  const CacheLabels& labels);
+
+  Invalidation clear();
+  Invalidation invalidate_tag(std::string_view tag);
+  Invalidation invalidate_session(std::string_view session);
+  Invalidation invalidate_owner(std::string_view salt);
+  Invalidation invalidate_version(std::string_view salt, std::string_view version);
+  Invalidation invalidate_name_space(std::string_view name_space);
+  /// In the tiers the whole namespace goes.
+  Invalidation invalidate_prefix(std::string_view name_space, std::span<const TokenId> tokens);
+
+  /// Another namespace, of any cache, that knows the first block of a prompt; no tokens: none does.
+  PathNames find_elsewhere(const std::string& name_space, std::span<const TokenId> tokens);
+
+  /// Notes that a hit was computed again.
+  void count_validation(bool equal);
+
   /// Counts of caches that have withdrawn stay in; blocks and bytes do not.
   CacheStats stats() const;
 
  private:
   void withdraw(const KvCache* cache) noexcept;
+  void for_each_cache(base::FunctionRef<void(KvCache&)> work);
+  Invalidation forget(LabelKind kind, std::string_view name,
+                      base::FunctionRef<void(KvCache&)> in_memory);
+  static void forget_in(KvCache& cache, const ColdTiers::Forgotten& forgotten);
 
+  const PrefixCacheOptions options_;
+  const base::Log log_;
+  std::unique_ptr<ColdTiers> tiers_;
   mutable std::mutex mutex_;
   std::vector<KvCache*> caches_;  // guarded by mutex_
-  CacheStats withdrawn_;          // guarded by mutex_
+  CacheStats withdrawn_;          // guarded by mutex_; and what is counted here
 };
 
 }  // namespace incipit::kv
 
 namespace incipit::inline v0 {
 
-class PrefixCache::Impl : public kv::CacheRegistry {};
+class PrefixCache::Impl : public kv::CacheRegistry {
+ public:
+  using CacheRegistry::CacheRegistry;
+};
 
 }  // namespace incipit::inline v0
 

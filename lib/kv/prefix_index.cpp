@@ -16,19 +16,7 @@ std::size_t common_front(std::span<const TokenId> a, std::span<const TokenId> b)
 
 }  // namespace
 
-PrefixIndex::PrefixIndex(std::size_t capacity) : nodes_(capacity), table_(capacity) {
-  reset_unused();
-}
-
-void PrefixIndex::reset_unused() noexcept {
-  unused_node_ = kNoNode;
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    nodes_[i] = {};
-    nodes_[i].older = std::exchange(unused_node_, static_cast<NodeId>(i));
-  }
-  unused_root_ = kNoNode;
-  roots_.clear();
-}
+PrefixIndex::PrefixIndex(std::size_t capacity) : nodes_(capacity), table_(capacity) {}
 
 NodeId PrefixIndex::find_root(std::string_view name_space) const {
   const auto found = names_.find(name_space);
@@ -73,7 +61,7 @@ void PrefixIndex::prefetch_node(NodeId node) const noexcept {
   if (node == kNoNode) return;
   // A node may begin anywhere in a cache line and spans two.
   __builtin_prefetch(&nodes_[node].tokens);
-  __builtin_prefetch(&nodes_[node].block);
+  __builtin_prefetch(&nodes_[node].younger);
 }
 
 void PrefixIndex::walk(NodeId root, std::span<const std::uint64_t> hashes,
@@ -106,22 +94,18 @@ PrefixIndex::Run PrefixIndex::longest_run(NodeId parent, std::span<const TokenId
   return best;
 }
 
-NodeId PrefixIndex::insert(NodeId parent, std::uint64_t hash, TokenBlock tokens, BlockId block) {
-  INCIPIT_CHECK(unused_node_ != kNoNode);
-  const NodeId id = unused_node_;
-  Node& node = nodes_[id];
-  unused_node_ = node.older;
-
+void PrefixIndex::insert(NodeId parent, std::uint64_t hash, TokenBlock tokens, BlockId block) {
+  INCIPIT_CHECK(!is_used(block));
   const NodeId older = first_child(parent);
-  node = {.hash = hash, .parent = parent, .older = older, .block = block};
+  Node& node = nodes_[block];
+  node = {.hash = hash, .parent = parent, .older = older};
   std::copy(tokens.begin(), tokens.end(), node.tokens.begin());
-  if (older != kNoNode) nodes_[older].younger = id;
-  set_first_child(parent, id);
-  table_.insert(hash, id);
-  return id;
+  if (older != kNoNode) nodes_[older].younger = block;
+  set_first_child(parent, block);
+  table_.insert(hash, block);
 }
 
-BlockId PrefixIndex::remove(NodeId leaf) {
+void PrefixIndex::remove(NodeId leaf) {
   Node& node = nodes_.at(leaf);
   INCIPIT_CHECK(node.parent != kNoNode && node.first_child == kNoNode);
   table_.erase(node.hash, leaf);
@@ -132,16 +116,15 @@ BlockId PrefixIndex::remove(NodeId leaf) {
     set_first_child(node.parent, node.older);
     if (is_root(node.parent) && node.older == kNoNode) drop_root(node.parent);
   }
-  const BlockId block = node.block;
   node = {};
-  node.older = std::exchange(unused_node_, leaf);
-  return block;
 }
 
 void PrefixIndex::clear() noexcept {
   table_.clear();
   names_.clear();
-  reset_unused();
+  std::fill(nodes_.begin(), nodes_.end(), Node{});
+  unused_root_ = kNoNode;
+  roots_.clear();
 }
 
 void PrefixIndex::check_integrity() const {
@@ -167,12 +150,9 @@ void PrefixIndex::check_integrity() const {
     }
   }
   INCIPIT_CHECK(reached == table_.size());
-
-  std::size_t unused = 0;
-  for (NodeId id = unused_node_; id != kNoNode; id = nodes_.at(id).older) {
-    INCIPIT_CHECK(!is_used(id) && ++unused <= nodes_.size());
-  }
-  INCIPIT_CHECK(reached + unused == nodes_.size());
+  const auto used = std::count_if(nodes_.begin(), nodes_.end(),
+                                  [](const Node& node) { return node.parent != kNoNode; });
+  INCIPIT_CHECK(reached == static_cast<std::size_t>(used));
 }
 
 }  // namespace incipit::kv

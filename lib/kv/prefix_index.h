@@ -35,10 +35,10 @@ inline TokenBlock token_block(std::span<const TokenId> tokens, std::size_t index
 /// parent and its token ids; the parent stands for all that comes before it, namespace included. So
 /// a colliding hash costs time and nothing else.
 ///
-/// Not thread-safe.
+/// A node has the id of its block. Not thread-safe.
 class PrefixIndex {
  public:
-  /// For at most `capacity` blocks at a time. Ids of nodes are below `capacity`, ids of roots not.
+  /// For blocks whose ids are below `capacity`; ids of roots are not.
   explicit PrefixIndex(std::size_t capacity);
 
   std::size_t size() const noexcept { return table_.size(); }  // nodes
@@ -67,17 +67,29 @@ class PrefixIndex {
   Run longest_run(NodeId parent, std::span<const TokenId> tokens) const;
   static constexpr std::size_t kMaxSiblings = 128;
 
-  /// Adds a child that `parent` does not have yet.
-  NodeId insert(NodeId parent, std::uint64_t hash, TokenBlock tokens, BlockId block);
-  /// Removes a leaf, and its root with the last one. Returns its block.
-  BlockId remove(NodeId leaf);
+  /// Starts to load what find() of a hash and insert() of a block will touch.
+  void prefetch(std::uint64_t hash, BlockId block) const noexcept {
+    table_.prefetch(hash);
+    prefetch_node(block);
+  }
+  /// Adds a child that `parent` does not have yet, for a block that is in no node.
+  void insert(NodeId parent, std::uint64_t hash, TokenBlock tokens, BlockId block);
+  /// Removes a leaf, and its root with the last one.
+  void remove(NodeId leaf);
   /// Removes everything. O(capacity).
   void clear() noexcept;
 
   NodeId parent(NodeId node) const { return nodes_.at(node).parent; }
-  BlockId block(NodeId node) const { return nodes_.at(node).block; }
+  /// Of the prefix that ends with it.
+  std::uint64_t hash(NodeId node) const { return nodes_.at(node).hash; }
+  TokenBlock tokens(NodeId node) const { return nodes_.at(node).tokens; }
+  bool is_leaf(NodeId node) const { return nodes_.at(node).first_child == kNoNode; }
   bool is_used(NodeId node) const { return nodes_.at(node).parent != kNoNode; }
   bool is_root(NodeId node) const noexcept { return node >= nodes_.size(); }
+  /// The youngest child of a node or root, or kNoNode.
+  NodeId first_child(NodeId parent) const;
+  /// The next older child of the same parent, or kNoNode.
+  NodeId next_sibling(NodeId node) const { return nodes_.at(node).older; }
 
   /// Throws Error{kInternal} where nodes, table and roots disagree. O(capacity).
   void check_integrity() const;
@@ -88,8 +100,7 @@ class PrefixIndex {
     std::uint64_t hash = 0;                     // of the prefix
     NodeId parent = kNoNode;                    // kNoNode: not used
     NodeId first_child = kNoNode;               // the youngest
-    NodeId older = kNoNode, younger = kNoNode;  // siblings; `older` is the next of the unused
-    BlockId block = 0;
+    NodeId older = kNoNode, younger = kNoNode;  // siblings
   };
   using Names = std::map<std::string, NodeId, std::less<>>;
   struct Root {
@@ -99,15 +110,12 @@ class PrefixIndex {
   };
 
   Root& root(NodeId id) { return roots_.at(id - nodes_.size()); }
-  NodeId first_child(NodeId parent) const;
   void set_first_child(NodeId parent, NodeId child);
   void prefetch_node(NodeId node) const noexcept;
   void drop_root(NodeId id);
-  void reset_unused() noexcept;
 
   std::vector<Node> nodes_;  // fixed size
   std::vector<Root> roots_;  // their ids follow those of the nodes
-  NodeId unused_node_ = kNoNode;
   NodeId unused_root_ = kNoNode;
   Names names_;  // namespace to root
   ChainTable table_;

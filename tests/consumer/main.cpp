@@ -5,7 +5,25 @@
 #include <cstdio>
 #include <string>
 
+namespace {
+
+// Private libraries of incipit come with it, or the store says that this build has none.
+template <class Make>
+bool makes_store(Make make) {
+  try {
+    return make() != nullptr;
+  } catch (const incipit::Error& error) {
+    return std::string(error.what()).find("install lib") != std::string::npos;
+  }
+}
+
+}  // namespace
+
 int main() {
+  if (!makes_store([] { return incipit::make_redis_store({}); }) ||
+      !makes_store([] { return incipit::make_memcached_store({}); })) {
+    return 1;
+  }
   // An exception must cross the border of the library as the type that it is.
   try {
     incipit::Engine engine({.model = "there/is/no/such/model.gguf"});

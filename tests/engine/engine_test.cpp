@@ -306,7 +306,7 @@ TEST_CASE("bad options are refused with what to do") {
 TEST_CASE("a pool too small for one request is an error that names the size it takes") {
   EngineOptions options = model_file().options();
   options.kv_pool_bytes = 1 << 20;
-  const std::size_t block = Engine(options).model().kv_bytes_per_token * 16;
+  const std::size_t block = Engine(options).model().pool_bytes_per_block;
   options.kv_pool_bytes = 3 * block;
   Engine engine(options);
   const Error error = error_of([&] { engine.generate(random_ids(40, 5), {.max_tokens = 9}); });
@@ -320,7 +320,7 @@ TEST_CASE("a pool too small for one request is an error that names the size it t
 
 TEST_CASE("requests wait for room in the pool") {
   EngineOptions options = model_file().options();
-  const std::size_t block = Engine(options).model().kv_bytes_per_token * 16;
+  const std::size_t block = Engine(options).model().pool_bytes_per_block;
   options.kv_pool_bytes = 5 * block;
   Engine engine(options);
   std::vector<std::thread> callers;

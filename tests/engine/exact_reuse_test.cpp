@@ -194,7 +194,7 @@ TEST_CASE("eviction and re-fill change nothing") {
   std::size_t block = 0;
   {
     Engine engine(options);
-    block = engine.model().kv_bytes_per_token * 16;
+    block = engine.model().pool_bytes_per_block;
   }
   options.kv_pool_bytes = 8 * block;  // one prompt and a half
   Engine engine(options);

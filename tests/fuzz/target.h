@@ -15,9 +15,11 @@ struct Target {
   std::vector<std::string> (*seeds)();  // valid inputs to start from
 };
 
-// Each in <name>_target.cpp; fuzz_main.cpp makes a libFuzzer program of one of them, and
-// model/fuzz_targets_test.cpp runs all of them for a moment.
+// Each in <name>_target.cpp; fuzz_main.cpp makes a libFuzzer program of one of them, and the tests
+// of its module run it for a moment (mutations.h).
+extern const Target kEntry;  // where the build has OpenSSL
 extern const Target kGguf;
+extern const Target kRedisReply;  // where the build has hiredis
 extern const Target kSafetensors;
 extern const Target kTokenizerJson;
 

@@ -61,9 +61,9 @@ class FakeSequence {
       : device_(&device), cache_(&cache), name_space_(std::move(name_space)) {}
 
   /// Looks up a prompt and reserves room for `more` tokens behind it.
-  bool start(const Tokens& prompt, std::size_t more = 0) {
+  bool start(const Tokens& prompt, std::size_t more = 0, const CacheLabels& labels = {}) {
     kv::KvCache::Match match;
-    if (!cache_->start(name_space_, prompt, prompt.size() + more, match)) return false;
+    if (!cache_->start(name_space_, labels, prompt, prompt.size() + more, match)) return false;
     table_ = std::move(match.table);
     tokens_ = prompt;
     reused_ = computed_ = match.tokens;
@@ -77,9 +77,21 @@ class FakeSequence {
     const std::vector<std::uint64_t> kv = expected_kv(name_space_, tokens_);
     for (; computed_ < end; ++computed_) write(computed_, kv[computed_]);
   }
+  /// The KV up to there came from elsewhere.
+  void arrived(std::size_t end) { computed_ = std::max(computed_, end); }
   void generate(TokenId token) { tokens_.push_back(token); }
   void commit() { cache_->commit(table_, std::span(tokens_).first(computed_)); }
   void drop() { table_ = {}; }
+
+  /// A second sequence behind what is computed, with room for `more` tokens. False: no room.
+  bool fork(FakeSequence& child, std::size_t more = 0) {
+    commit();
+    if (!cache_->fork(table_, computed_, computed_ + more, child.table_)) return false;
+    child.name_space_ = name_space_;
+    child.tokens_.assign(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(computed_));
+    child.computed_ = computed_;
+    return true;
+  }
 
   /// True where each computed position holds its KV.
   bool intact() const {

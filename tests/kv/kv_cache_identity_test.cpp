@@ -67,6 +67,7 @@ TEST_CASE("a change of any field of a namespace ends reuse, and none does not") 
   for (const Fields& fields : all) CHECK(run(device, cache, fields.name(), ids(40)) == 32);
 }
 
+// vLLM #44701: a salt that is equal to the name of an adapter.
 TEST_CASE("fields that look alike when put together are told apart") {
   using namespace std::string_literals;
   const std::vector<std::string> names{
@@ -88,6 +89,7 @@ TEST_CASE("fields that look alike when put together are told apart") {
   for (const std::string& name : names) CHECK(run(device, cache, name, ids(20)) == 16);
 }
 
+// CVE-2025-46570: hits that tell one tenant what another one has asked.
 TEST_CASE("a tenant sees nothing of another in its hits") {
   FakeDevice device;
   KvCache cache(device, tiny_layout(), {.blocks = 20});
@@ -123,6 +125,7 @@ std::uint64_t ignores_parent(std::uint64_t, std::span<const TokenId> tokens) {
 }
 std::uint64_t ignores_tokens(std::uint64_t parent, std::span<const TokenId>) { return parent + 1; }
 
+// CVE-2025-25183, vLLM #54727, OpenVINO #3722: wrong KV behind a hash that collides.
 TEST_CASE("colliding hashes change no result") {
   kv::KvCacheOptions options{.blocks = 100, .poison_freed_blocks = true};
   options.hash = GENERATE(as<decltype(options.hash)>{}, always_seven, eight_bits, ignores_parent,
@@ -199,6 +202,7 @@ TEST_CASE("clear() before the first commit keeps a sequence out of the index") {
   CHECK(run(device, cache, "n", ids(40)) == 0);
 }
 
+// CTranslate2 #1450: a cache that cannot be emptied.
 TEST_CASE("clear() gives all blocks back") {
   FakeDevice device;
   KvCache cache(device, tiny_layout(), {.blocks = 8});

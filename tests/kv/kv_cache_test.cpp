@@ -54,6 +54,7 @@ TEST_CASE("a cache that cannot be made says why") {
   CHECK_THROWS_AS(KvCache(device, tiny_layout(), {.blocks = 0}), Error);
 }
 
+// SGLang #28692: keys about the edges of blocks.
 TEST_CASE("reuse is the common front of what was committed, save one token") {
   // For lengths about the edges of blocks: of the first text, of what the second has in common with
   // it, and of the second.
@@ -78,6 +79,7 @@ TEST_CASE("reuse is the common front of what was committed, save one token") {
   }
 }
 
+// nano-vllm #144: nothing left to compute where all blocks are known.
 TEST_CASE("a full hit leaves one token to compute") {
   FakeDevice device;
   KvCache cache(device, tiny_layout(), {.blocks = 8});
@@ -207,6 +209,33 @@ TEST_CASE("what was not committed is not found, and its blocks come back") {
   CHECK(cache.stats().blocks_in_use == 0);
   CHECK(cache.stats().blocks_cached == 0);
   CHECK(run(device, cache, ids(64)) == 0);
+}
+
+// sglang-jax #982, SGLang #105, #140: blocks that an aborted request loses, or frees twice.
+TEST_CASE("a request that is cancelled at any point gives all back") {
+  FakeDevice device;
+  KvCache cache(device, tiny_layout(), {.blocks = 8, .poison_freed_blocks = true});
+  const auto cancelled_after = [&](int steps, bool forked) {
+    FakeSequence child(device, cache, "n");
+    FakeSequence sequence(device, cache, "n");
+    REQUIRE(sequence.start(ids(40), 24));
+    for (int step = 0; step < steps; ++step) {
+      sequence.compute(8);
+      if (step % 2 == 1) sequence.commit();
+    }
+    if (forked && sequence.fork(child, 8)) child.compute();
+    if (steps % 3 == 0) cache.clear();
+    CHECK(sequence.intact());
+    cache.check_integrity();
+  };
+  for (int steps = 0; steps < 7; ++steps) {
+    for (const bool forked : {false, true}) {
+      cancelled_after(steps, forked);
+      CHECK(cache.stats().blocks_in_use == 0);
+      cache.check_integrity();
+    }
+  }
+  CHECK(run(device, cache, ids(16 * 8, 900)) == 0);  // the whole pool can be had
 }
 
 TEST_CASE("a table can be moved, and lets go once") {

@@ -40,7 +40,7 @@ TEST_CASE("statistics are summed over engines, and clear() reaches all") {
   FakeDevice device;
   KvCache a(device, tiny_layout(), {.blocks = 4});
   KvCache b(device, tiny_layout(), {.blocks = 8});
-  const auto registry = std::make_shared<CacheRegistry>();
+  const auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
   const CacheRegistry::Registration of_a = registry->add(a);
   const CacheRegistry::Registration of_b = registry->add(b);
   run(device, a, ids(40));
@@ -70,7 +70,7 @@ TEST_CASE("statistics are summed over engines, and clear() reaches all") {
 
 TEST_CASE("an engine that goes takes its blocks along and leaves its counts") {
   FakeDevice device;
-  const auto registry = std::make_shared<CacheRegistry>();
+  const auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
   KvCache stays(device, tiny_layout(), {.blocks = 4});
   const CacheRegistry::Registration registration = registry->add(stays);
   for (int i = 0; i < 3; ++i) {
@@ -92,7 +92,7 @@ TEST_CASE("an engine that goes takes its blocks along and leaves its counts") {
 TEST_CASE("a registration can be moved, withdraws once and keeps the registry alive") {
   FakeDevice device;
   KvCache cache(device, tiny_layout(), {.blocks = 2});
-  auto registry = std::make_shared<CacheRegistry>();
+  auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
   CacheRegistry::Registration first = registry->add(cache);
   CacheRegistry::Registration second(std::move(first));
   CHECK(registry->stats().blocks_total == 2);
@@ -109,7 +109,7 @@ TEST_CASE("a registration can be moved, withdraws once and keeps the registry al
 }
 
 TEST_CASE("engines come and go while others look") {
-  const auto registry = std::make_shared<CacheRegistry>();
+  const auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
   std::atomic<bool> done = false;
   std::atomic<int> wrong = 0;
   std::thread observer([&] {

@@ -19,8 +19,16 @@ using kv::PrefixIndex;
 using kv::token_block;
 
 NodeId add(PrefixIndex& index, NodeId parent, std::uint64_t hash, const Tokens& block,
-           kv::BlockId id = 0) {
-  return index.insert(parent, hash, token_block(block, 0), id);
+           kv::BlockId id) {
+  index.insert(parent, hash, token_block(block, 0), id);
+  return id;
+}
+
+/// The same for a block that the index does not have yet.
+NodeId add(PrefixIndex& index, NodeId parent, std::uint64_t hash, const Tokens& block) {
+  kv::BlockId id = 0;
+  while (index.is_used(id)) ++id;
+  return add(index, parent, hash, block, id);
 }
 
 NodeId find(const PrefixIndex& index, NodeId parent, std::uint64_t hash, const Tokens& block) {
@@ -30,9 +38,9 @@ NodeId find(const PrefixIndex& index, NodeId parent, std::uint64_t hash, const T
 TEST_CASE("a node is found by parent and tokens, whatever its hash") {
   PrefixIndex index(8);
   const NodeId root = index.make_root("n");
-  const NodeId a = add(index, root, 1, ids(16), 40);
-  const NodeId b = add(index, root, 1, ids(16, 1), 41);
-  const NodeId aa = add(index, a, 1, ids(16), 42);  // the same tokens once more
+  const NodeId a = add(index, root, 1, ids(16), 4);
+  const NodeId b = add(index, root, 1, ids(16, 1), 7);
+  const NodeId aa = add(index, a, 1, ids(16), 0);  // the same tokens once more
   CHECK(find(index, root, 1, ids(16)) == a);
   CHECK(find(index, root, 1, ids(16, 1)) == b);
   CHECK(find(index, a, 1, ids(16)) == aa);
@@ -43,8 +51,14 @@ TEST_CASE("a node is found by parent and tokens, whatever its hash") {
     other[i] ^= 1 << 30;
     CHECK(find(index, root, 1, other) == kNoNode);
   }
-  CHECK(index.block(aa) == 42);
   CHECK(index.parent(aa) == a);
+  CHECK(index.hash(aa) == 1);
+  CHECK(std::ranges::equal(index.tokens(b), ids(16, 1)));
+  CHECK(index.is_leaf(aa));
+  CHECK_FALSE(index.is_leaf(a));
+  CHECK(index.first_child(root) == b);  // the youngest
+  CHECK(index.next_sibling(b) == a);
+  CHECK(index.next_sibling(a) == kNoNode);
   CHECK(index.is_root(index.parent(a)));
   CHECK(index.size() == 3);
   index.check_integrity();
@@ -53,14 +67,14 @@ TEST_CASE("a node is found by parent and tokens, whatever its hash") {
 TEST_CASE("only leaves can be removed") {
   PrefixIndex index(2);
   const NodeId root = index.make_root("n");
-  const NodeId a = add(index, root, 1, ids(16), 7);
-  const NodeId b = add(index, a, 2, ids(16), 8);
+  const NodeId a = add(index, root, 1, ids(16), 0);
+  const NodeId b = add(index, a, 2, ids(16), 1);
   CHECK_THROWS_AS(index.remove(a), Error);
-  CHECK_THROWS_AS(add(index, b, 3, ids(16)), Error);  // full
-  CHECK(index.remove(b) == 8);
+  CHECK_THROWS_AS(add(index, b, 3, ids(16), 0), Error);  // the block is a node already
+  index.remove(b);
   CHECK_THROWS_AS(index.remove(b), Error);
   CHECK(find(index, a, 2, ids(16)) == kNoNode);
-  CHECK(index.remove(a) == 7);
+  index.remove(a);
   CHECK(index.size() == 0);
   index.check_integrity();
 }
@@ -117,8 +131,9 @@ TEST_CASE("walk() follows a chain as far as it is known") {
   NodeId parent = index.make_root("n");
   const NodeId root = parent;
   for (std::size_t i = 0; i < 30; ++i) {
-    parent = index.insert(parent, hashes[i], token_block(tokens, i), 0);
-    chain.push_back(parent);
+    const auto block = static_cast<kv::BlockId>(3 * i);
+    index.insert(parent, hashes[i], token_block(tokens, i), block);
+    chain.push_back(parent = block);
   }
   std::vector<NodeId> path;
   index.walk(root, hashes, tokens, path);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_CACHE_REPORTS_H_
+#define INCIPIT_CACHE_REPORTS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "incipit/export.h"
+#include "incipit/sampling.h"
+
+namespace incipit::inline v0 {
+
+/// Why a prompt is not known any further than it is.
+enum class MissReason {
+  kNothingMissing,  ///< All of it is known, save what fills no block of 16 tokens.
+  kNeverStored,     ///< Nobody computed it with these labels, or that was too long ago to tell.
+  kEvicted,         ///< It made room for something else.
+  kExpired,         ///< Its time to live was over.
+  kInvalidated,     ///< It was forgotten on command.
+  kOtherSalt,       ///< Known for another CacheLabels::salt only.
+  kOtherVersion,    ///< Known for another CacheLabels::version only.
+  kOtherModel,      ///< Known for another model, KV type or numerics only.
+};
+
+/// The enumerator's name without its `k`, in lower case with underscores: "other_salt".
+INCIPIT_API std::string_view to_string(MissReason reason) noexcept;
+
+/// What Engine::explain_miss() says of a prompt.
+struct MissExplanation {
+  std::size_t prompt_tokens = 0;  ///< Of the text.
+  std::size_t known_tokens = 0;   ///< That a prompt can take from the engine's pool.
+  std::size_t stored_tokens = 0;  ///< That it could load from the tier that has most.
+  std::string stored_in = {};     ///< That tier's name; empty where no tier has any.
+  MissReason reason = MissReason::kNothingMissing;  ///< Of what comes behind these.
+  /// The first token that is missing, and its text; -1 and empty where none is.
+  TokenId missing_token = -1;
+  std::string missing_text = {};   ///< See missing_token.
+  std::string expected_text = {};  ///< What the prompt that is known has there, where one has.
+};
+
+/// What Engine::validate() found.
+struct CacheValidation {
+  std::size_t tokens = 0;         ///< Of the text.
+  std::size_t reused_tokens = 0;  ///< That came from the cache; 0: there was nothing to compare.
+  bool equal = true;              ///< With and without the cache the logits are the same bits.
+};
+
+}  // namespace incipit::inline v0
+
+#endif  // INCIPIT_CACHE_REPORTS_H_

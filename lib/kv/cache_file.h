@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_KV_CACHE_FILE_H_
+#define INCIPIT_KV_CACHE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "device/device.h"
+#include "kv/kv_cache.h"
+#include "kv/sealer.h"
+
+namespace incipit::kv {
+
+/// A run of blocks of a prefix, with what a pool has to know of it.
+struct SavedRun {
+  std::string name_space = {}, salt = {}, version = {};
+  LabelNames labels = {};            // of all of its blocks
+  std::vector<TokenId> tokens = {};  // of the prefix, from position 0 to the end of the run
+  std::uint32_t first_block = 0;     // of the run
+  std::uint64_t block_bytes = 0;
+  std::span<const std::byte> payload = {};  // [blocks of the run][block_bytes]
+};
+
+/// Writes what pools know into one file: sealed runs, each behind its length. The file has its name
+/// when it is complete, and not before.
+class CacheFileWriter {
+ public:
+  /// Throws Error{kInvalidArgument} where the file cannot be made.
+  CacheFileWriter(const std::filesystem::path& path, const Sealer& sealer);
+  ~CacheFileWriter();  // removes what was not finished
+  CacheFileWriter(const CacheFileWriter&) = delete;
+  CacheFileWriter& operator=(const CacheFileWriter&) = delete;
+
+  /// All blocks of a pool that no running request holds. Returns how many.
+  std::size_t add(KvCache& cache, device::Device& device);
+  /// Throws Error{kInvalidArgument} where not all could be written.
+  void finish();
+
+ private:
+  void add_run(const SavedRun& run, std::span<const BlockId> blocks, const KvCache& cache,
+               device::Device& device);
+
+  const std::filesystem::path path_, temporary_;
+  const Sealer& sealer_;
+  std::ofstream file_;
+  std::uint64_t records_ = 0;
+  StoreBuffer record_;
+};
+
+/// Reads such a file. A damaged record, and what lies behind it, counts as not there.
+class CacheFileReader {
+ public:
+  /// Throws Error{kInvalidArgument} where the file cannot be read.
+  CacheFileReader(const std::filesystem::path& path, const Sealer& sealer);
+
+  /// The next run, whose payload is valid until the next call. False: there is none.
+  bool next(SavedRun& run);
+
+ private:
+  const Sealer& sealer_;
+  std::ifstream file_;
+  std::uint64_t left_ = 0;  // bytes of the file
+  std::uint64_t records_ = 0;
+  StoreBuffer record_;
+};
+
+/// Makes a run known to a pool whose engine has this namespace, where what is in front of it is
+/// known. Returns how many blocks that adds; none where there is no room.
+std::size_t restore(const SavedRun& run, KvCache& cache, device::Device& device);
+
+}  // namespace incipit::kv
+
+#endif  // INCIPIT_KV_CACHE_FILE_H_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_KV_COLD_TIER_H_
+#define INCIPIT_KV_COLD_TIER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/function_ref.h"
+#include "incipit/metrics.h"
+#include "incipit/prefix_cache.h"
+#include "kv/entry.h"
+#include "kv/label_epochs.h"
+#include "kv/sealer.h"
+#include "store/guarded_store.h"
+
+namespace incipit::kv {
+
+/// Extents are about this long: large enough for a disk or a network, small enough to overlap.
+inline constexpr std::size_t kExtentBytes = std::size_t{4} << 20;
+
+/// Blocks of a whole extent. The extents of a prefix start at multiples of it.
+std::size_t extent_blocks(std::size_t block_bytes) noexcept;
+
+/// A store as the cache uses it: sealed extents, and for each of their blocks a small pointer that
+/// says where it is. So the longest stored part of a prefix takes O(log blocks) small reads to
+/// find, whatever follows it in the store.
+///
+/// What does not prove itself counts as not there. Thread-safe; calls take as long as the store
+/// does, within its deadlines.
+class ColdTier {
+ public:
+  /// `clock` is for tests.
+  ColdTier(const Tier& tier, const Sealer& sealer, const store::SteadyClock& clock = {});
+
+  LabelEpochs& epochs() noexcept { return epochs_; }
+  WritePolicy write_policy() const noexcept { return write_; }
+  const store::GuardedStore& store() const noexcept { return store_; }
+
+  /// Where the last stored block of a prefix lies, and how many blocks the prefix then has; more
+  /// than `known`, at most chain.size() - 1.
+  struct Found {
+    std::size_t blocks = 0;
+    Pointer pointer = {};
+  };
+  std::optional<Found> find(std::span<const Digest256> chain, std::size_t known);
+
+  /// Reads an extent, named by the prefix that ends with it, and checks that it is what is wanted
+  /// and that nobody has forgotten it. The payload lies in `buffer`.
+  std::optional<Extent> read(const Digest256& extent, const ExtentFacts& wanted,
+                             StoreBuffer& buffer);
+
+  using Fill = base::FunctionRef<void(std::span<std::byte> payload)>;
+  /// Stores an extent whose first block stands behind `chain[facts.first_block]`, then its
+  /// pointers. `fill` writes the payload. False where the store refuses.
+  bool write(const ExtentFacts& facts, std::span<const Digest256> chain,
+             std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill);
+
+  /// Tokens that requests took from it.
+  void count_reuse(std::size_t tokens) noexcept { tokens_reused_ += tokens; }
+  TierStats stats() const;
+
+ private:
+  std::optional<Pointer> read_pointer(const Digest256& prefix);
+
+  const Sealer& sealer_;
+  const WritePolicy write_;
+  store::GuardedStore store_;
+  LabelEpochs epochs_;
+  std::atomic<std::uint64_t> rejected_{0};  // records that did not prove themselves
+  std::atomic<std::uint64_t> tokens_reused_{0};
+};
+
+}  // namespace incipit::kv
+
+#endif  // INCIPIT_KV_COLD_TIER_H_

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/entry.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "device/kv_layout.h"
+
+namespace incipit::kv {
+namespace {
+
+constexpr std::size_t kLabelBytes = sizeof(Digest256) + sizeof(Epoch);
+constexpr std::size_t kExtentFixedBytes =
+    2 * sizeof(std::uint32_t) + sizeof(std::uint64_t) + sizeof(Digest256);
+constexpr std::size_t kPointerFixedBytes = 2 * sizeof(Digest256) + 2 * sizeof(std::uint32_t);
+
+// Copies values behind each other into bytes that are known to be enough.
+class Output {
+ public:
+  explicit Output(std::span<std::byte> out) : out_(out) {}
+  Output& put(base::Bytes bytes) {
+    INCIPIT_CHECK(bytes.size() <= out_.size());
+    std::ranges::copy(bytes, out_.begin());
+    out_ = out_.subspan(bytes.size());
+    return *this;
+  }
+  template <class T>
+  requires std::is_arithmetic_v<T> Output& put(T value) {
+    return put(std::as_bytes(std::span(&value, 1)));
+  }
+  Output& put(const EntryLabels& labels) {
+    for (const std::vector<LabelEpoch>* some : {&labels.all, &labels.any}) {
+      INCIPIT_CHECK(some->size() <= kMaxLabels);
+      put(static_cast<std::uint32_t>(some->size()));
+      for (const LabelEpoch& label : *some) put(label.label).put(label.epoch);
+    }
+    return *this;
+  }
+  std::span<std::byte> rest() const noexcept { return out_; }
+
+ private:
+  std::span<std::byte> out_;
+};
+
+// Reads untrusted bytes; once they have run out, everything is zero and ok() is false.
+class Input {
+ public:
+  explicit Input(base::Bytes bytes) : bytes_(bytes) {}
+  template <class T>
+  T get() {
+    T value = {};
+    const base::Bytes from = take(sizeof(T));
+    if (!from.empty()) std::memcpy(&value, from.data(), sizeof(T));
+    return value;
+  }
+  base::Bytes take(std::uint64_t count) {
+    ok_ = ok_ && count <= bytes_.size();
+    if (!ok_) return {};
+    const base::Bytes taken = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return taken;
+  }
+  EntryLabels labels() {
+    EntryLabels labels;
+    for (std::vector<LabelEpoch>* some : {&labels.all, &labels.any}) {
+      const auto count = get<std::uint32_t>();
+      ok_ = ok_ && count <= kMaxLabels && count * kLabelBytes <= bytes_.size();
+      some->resize(ok_ ? count : 0);
+      for (LabelEpoch& label : *some) {
+        label.label = get<Digest256>();
+        label.epoch = get<Epoch>();
+      }
+    }
+    return labels;
+  }
+  bool ok() const noexcept { return ok_; }
+  bool at_end() const noexcept { return ok_ && bytes_.empty(); }
+
+ private:
+  base::Bytes bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+Digest256 label_digest(LabelKind kind, std::string_view name) {
+  const auto number = static_cast<std::byte>(kind);
+  return base::Sha256()
+      .add(base::as_bytes("incipit label 1"))
+      .add(base::Bytes(&number, 1))
+      .add(base::as_bytes(name))
+      .finish();
+}
+
+std::size_t EntryLabels::bytes() const noexcept {
+  return 2 * sizeof(std::uint32_t) + (all.size() + any.size()) * kLabelBytes;
+}
+
+std::size_t ExtentFacts::facts_bytes() const noexcept {
+  return kExtentFixedBytes + labels.bytes() + tokens.size_bytes();
+}
+
+std::span<std::byte> write_extent(const ExtentFacts& facts, std::span<std::byte> body) {
+  INCIPIT_CHECK(facts.blocks <= kMaxExtentBlocks &&
+                facts.tokens.size() == facts.blocks * device::kBlockTokens &&
+                body.size() == facts.facts_bytes() + facts.payload_bytes());
+  return Output(body)
+      .put(facts.first_block)
+      .put(facts.blocks)
+      .put(facts.block_bytes)
+      .put(facts.parent)
+      .put(facts.labels)
+      .put(std::as_bytes(facts.tokens))
+      .rest();
+}
+
+std::optional<Extent> read_extent(base::Bytes body, const ExtentFacts& wanted) {
+  Input in(body);
+  const auto first_block = in.get<std::uint32_t>();
+  const auto blocks = in.get<std::uint32_t>();
+  const auto block_bytes = in.get<std::uint64_t>();
+  const auto parent = in.get<Digest256>();
+  if (!in.ok() || first_block != wanted.first_block || blocks < wanted.blocks ||
+      blocks > kMaxExtentBlocks || block_bytes != wanted.block_bytes || parent != wanted.parent) {
+    return std::nullopt;
+  }
+  Extent extent;
+  extent.labels = in.labels();
+  const base::Bytes tokens = in.take(blocks * sizeof(TokenId[device::kBlockTokens]));
+  const base::Bytes payload = in.take(blocks * block_bytes);
+  if (!in.at_end() ||
+      !std::ranges::equal(tokens.first(wanted.tokens.size_bytes()), std::as_bytes(wanted.tokens))) {
+    return std::nullopt;
+  }
+  extent.payload = payload.first(wanted.payload_bytes());
+  return extent;
+}
+
+std::size_t Pointer::bytes() const noexcept { return kPointerFixedBytes + labels.bytes(); }
+
+void write_pointer(const Pointer& pointer, std::span<std::byte> body) {
+  INCIPIT_CHECK(body.size() == pointer.bytes());
+  Output(body)
+      .put(pointer.prefix)
+      .put(pointer.extent)
+      .put(pointer.first_block)
+      .put(pointer.blocks)
+      .put(pointer.labels);
+}
+
+std::optional<Pointer> read_pointer(base::Bytes body, const Digest256& prefix) {
+  Input in(body);
+  Pointer pointer;
+  pointer.prefix = in.get<Digest256>();
+  pointer.extent = in.get<Digest256>();
+  pointer.first_block = in.get<std::uint32_t>();
+  pointer.blocks = in.get<std::uint32_t>();
+  pointer.labels = in.labels();
+  if (!in.at_end() || pointer.prefix != prefix) return std::nullopt;
+  return pointer;
+}
+
+}  // namespace incipit::kv

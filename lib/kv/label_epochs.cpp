@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/label_epochs.h"
+
+#include <algorithm>
+
+namespace incipit::kv {
+namespace {
+
+Epoch random_epoch() {
+  Epoch epoch;
+  base::fill_random(epoch);
+  return epoch;
+}
+
+// What the head's name is made of; no label is that short.
+base::Bytes head_id() noexcept { return base::as_bytes("head"); }
+
+}  // namespace
+
+LabelEpochs::LabelEpochs(store::GuardedStore& store, const Sealer& sealer, store::SteadyClock clock,
+                         std::size_t remembered)
+    : store_(store), sealer_(sealer), clock_(std::move(clock)), remembered_(remembered) {}
+
+LabelEpochs::Read LabelEpochs::read_epoch(base::Bytes id, Epoch& epoch) {
+  const StoreKey name = sealer_.name(RecordKind::kEpoch, id);
+  StoreBuffer record;
+  const StoreStatus status = store_.get(name, record);
+  if (status == StoreStatus::kUnavailable) return Read::kNoAnswer;
+  if (status != StoreStatus::kOk) return Read::kMissing;
+  const auto body = sealer_.open(record, RecordKind::kEpoch, name);
+  if (!body || body->size() != epoch.size()) return Read::kMissing;
+  std::ranges::copy(*body, epoch.begin());
+  return Read::kFound;
+}
+
+bool LabelEpochs::write_epoch(base::Bytes id, const Epoch& epoch) {
+  const StoreKey name = sealer_.name(RecordKind::kEpoch, id);
+  StoreBuffer record;
+  std::ranges::copy(epoch, Sealer::make_room(record, epoch.size()).begin());
+  sealer_.seal(record, RecordKind::kEpoch, name, std::chrono::seconds(0));
+  return store_.put(name, record.bytes(), std::chrono::seconds(0)) == StoreStatus::kOk;
+}
+
+/// A fresh one. Where another process makes one at the same time, the one that stays is read back
+/// here or, for labels, at the next look.
+std::optional<Epoch> LabelEpochs::make_epoch(base::Bytes id) {
+  Epoch epoch = random_epoch();
+  if (!write_epoch(id, epoch) || read_epoch(id, epoch) != Read::kFound) return std::nullopt;
+  return epoch;
+}
+
+/// With mutex_ held.
+std::optional<Epoch> LabelEpochs::recall(const Digest256& label) {
+  if (const auto found = young_.find(label); found != young_.end()) return found->second;
+  const auto node = old_.extract(label);
+  if (node.empty()) return std::nullopt;
+  const Epoch epoch = node.mapped();
+  remember(label, epoch);
+  return epoch;
+}
+
+/// With mutex_ held.
+void LabelEpochs::remember(const Digest256& label, const Epoch& epoch) {
+  old_.erase(label);
+  young_[label] = epoch;
+  if (young_.size() < remembered_) return;
+  for (const auto& known : old_) lost_.push_back(known.first);
+  old_.clear();
+  old_.swap(young_);
+}
+
+std::optional<Epoch> LabelEpochs::epoch_of(const Digest256& label, bool make) {
+  std::uint64_t forgotten = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto epoch = recall(label)) return epoch;
+    forgotten = forgotten_;
+  }
+  Epoch epoch;
+  const Read read = read_epoch(label, epoch);
+  if (read == Read::kNoAnswer || (read == Read::kMissing && !make)) return std::nullopt;
+  if (read == Read::kMissing) {
+    const auto made = make_epoch(label);
+    if (!made) return std::nullopt;
+    epoch = *made;
+  }
+  const std::lock_guard lock(mutex_);
+  if (forgotten != forgotten_) return epoch;  // it may have been read before it was renewed
+  if (const auto known = recall(label)) return known;
+  remember(label, epoch);
+  if (read == Read::kMissing) made_.push_back(label);
+  return epoch;
+}
+
+/// What is to be looked at again: what was made here, and one other label, so that those that are
+/// remembered for long stay in use in the store as well. With mutex_ held.
+void LabelEpochs::take_to_check(std::vector<Digest256>& labels) {
+  labels.swap(made_);
+  auto next = young_.upper_bound(checked_);
+  if (next == young_.end()) next = young_.begin();
+  if (next == young_.end()) return;
+  checked_ = next->first;
+  labels.push_back(checked_);
+}
+
+/// Reads a remembered label again.
+void LabelEpochs::check(const Digest256& label, std::vector<Digest256>& changed,
+                        base::FunctionRef<void()> before_change) {
+  std::optional<Epoch> known;
+  {
+    const std::lock_guard lock(mutex_);
+    known = recall(label);
+  }
+  Epoch epoch;
+  const Read read = known ? read_epoch(label, epoch) : Read::kNoAnswer;
+  if (read == Read::kNoAnswer || (read == Read::kFound && epoch == *known)) return;
+  before_change();
+  {
+    const std::lock_guard lock(mutex_);
+    young_.erase(label);
+    ++forgotten_;
+  }
+  changed.push_back(label);
+  epoch_of(label, true);
+}
+
+void LabelEpochs::refresh(std::vector<Digest256>& changed,
+                          base::FunctionRef<void()> before_change) {
+  const std::lock_guard one_thread(refresh_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    changed.insert(changed.end(), lost_.begin(), lost_.end());
+    lost_.clear();
+    if (looked_ && store::now(clock_) - *looked_ < kMaxAge) return;
+  }
+  const auto looked = store::now(clock_);  // before the store answers
+  Epoch head;
+  Read read = read_epoch(head_id(), head);
+  if (read == Read::kMissing) {
+    const auto made = make_epoch(head_id());
+    read = made ? Read::kFound : Read::kNoAnswer;
+    if (made) head = *made;
+  }
+  bool same = false;
+  std::vector<Digest256> again;
+  {
+    const std::lock_guard lock(mutex_);
+    answers_ = read == Read::kFound;
+    if (!answers_) return;
+    looked_ = looked;
+    same = head_ == head;
+    if (same) take_to_check(again);
+  }
+  if (same) {
+    for (const Digest256& label : again) check(label, changed, before_change);
+  } else {
+    before_change();
+    forget_all(head, changed);
+  }
+  ask_unsure(same, changed);
+}
+
+/// The head is another: reads all that is remembered anew.
+void LabelEpochs::forget_all(const Epoch& head, std::vector<Digest256>& changed) {
+  std::map<Digest256, Epoch> known;
+  {
+    const std::lock_guard lock(mutex_);
+    head_ = head;
+    known.swap(young_);
+    known.merge(old_);
+    old_.clear();
+    made_.clear();
+    ++forgotten_;
+  }
+  for (const auto& [label, epoch] : known) {
+    const auto present = epoch_of(label, true);
+    if (present != epoch) changed.push_back(label);
+  }
+}
+
+/// What was in use while the store did not answer may have changed with the head.
+void LabelEpochs::ask_unsure(bool same_head, std::vector<Digest256>& changed) {
+  std::set<Digest256> unsure;
+  {
+    const std::lock_guard lock(mutex_);
+    unsure.swap(unsure_);
+  }
+  std::vector<Digest256> unread;
+  for (const Digest256& label : unsure) {
+    if (!same_head) changed.push_back(label);
+    if (!epoch_of(label, true)) unread.push_back(label);
+  }
+  note_unsure(unread);
+}
+
+/// Labels whose epochs are to be remembered once the store answers.
+void LabelEpochs::note_unsure(std::span<const Digest256> labels) {
+  const std::lock_guard lock(mutex_);
+  for (const Digest256& label : labels) {
+    if (recall(label)) continue;
+    if (unsure_.size() < remembered_) {
+      unsure_.insert(label);
+    } else {
+      lost_.push_back(label);
+    }
+  }
+}
+
+std::optional<std::vector<LabelEpoch>> LabelEpochs::current(std::span<const Digest256> labels) {
+  std::vector<LabelEpoch> epochs;
+  bool answers = true;
+  {
+    const std::lock_guard lock(mutex_);
+    answers = answers_;
+  }
+  for (const Digest256& label : labels) {
+    const auto epoch = answers ? epoch_of(label, true) : std::nullopt;
+    if (!epoch) {
+      note_unsure(labels);
+      return std::nullopt;
+    }
+    epochs.push_back({label, *epoch});
+  }
+  return epochs;
+}
+
+bool LabelEpochs::hold(const EntryLabels& labels) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!answers_) return false;
+  }
+  const auto is_present = [this](const LabelEpoch& label) {
+    return epoch_of(label.label, false) == label.epoch;
+  };
+  return std::ranges::all_of(labels.all, is_present) &&
+         (labels.any.empty() || std::ranges::any_of(labels.any, is_present));
+}
+
+bool LabelEpochs::refute(const EntryLabels& labels) {
+  const std::lock_guard lock(mutex_);
+  const auto is_other = [this](const LabelEpoch& label) {
+    const auto known = recall(label.label);
+    return known && *known != label.epoch;
+  };
+  return std::ranges::any_of(labels.all, is_other) ||
+         (!labels.any.empty() && std::ranges::all_of(labels.any, is_other));
+}
+
+/// What another process renewed since the last look stays unnoticed until the next, which is soon.
+bool LabelEpochs::renew_head() {
+  const bool written = write_epoch(head_id(), random_epoch());
+  const std::lock_guard lock(mutex_);
+  head_.reset();
+  looked_.reset();
+  return written;
+}
+
+bool LabelEpochs::renew(const Digest256& label) {
+  const Epoch epoch = random_epoch();
+  if (!write_epoch(label, epoch)) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    remember(label, epoch);
+  }
+  return renew_head();
+}
+
+}  // namespace incipit::kv

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_KV_LABEL_EPOCHS_H_
+#define INCIPIT_KV_LABEL_EPOCHS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "kv/entry.h"
+#include "kv/sealer.h"
+#include "store/clock.h"
+#include "store/guarded_store.h"
+
+namespace incipit::kv {
+
+/// The present epochs of labels in one store: random ids, one record each. Whoever writes an entry
+/// puts the epochs of its labels in; whoever reads it compares them. To forget a label is to renew
+/// its epoch: O(1), for every process that uses the store.
+///
+/// One more record, the head, is renewed with each of them. So a process that reads the head once
+/// a second knows that all other epochs, which it remembers, still hold. While the head cannot be
+/// read, nothing is known to hold.
+///
+/// A record that is missing or damaged is made anew, and so forgets what was there.
+///
+/// Thread-safe. Calls take as long as the store does, a call or two per label not remembered.
+class LabelEpochs {
+ public:
+  /// Labels that are remembered without fail: so many were used since any other.
+  static constexpr std::size_t kRemembered = std::size_t{1} << 15;
+  /// What is remembered holds for so long without a look at the store.
+  static constexpr std::chrono::milliseconds kMaxAge{1000};
+
+  LabelEpochs(store::GuardedStore& store, const Sealer& sealer, store::SteadyClock clock = {},
+              std::size_t remembered = kRemembered);
+
+  /// Looks at the head where the last look is older than kMaxAge. Adds to `changed` the labels
+  /// whose epochs may be others now: those that are, and those that could not be remembered.
+  /// Calls `before_change` before anybody can get an epoch that is another now.
+  void refresh(std::vector<Digest256>& changed, base::FunctionRef<void()> before_change);
+
+  /// The labels with their epochs, made where the store has none. None where it does not answer.
+  std::optional<std::vector<LabelEpoch>> current(std::span<const Digest256> labels);
+  /// Whether a record with these labels holds. Never makes an epoch.
+  bool hold(const EntryLabels& labels);
+  /// Whether a record with these labels is known not to hold. Never looks at the store.
+  bool refute(const EntryLabels& labels);
+
+  /// Forgets a label. False where the store does not answer.
+  bool renew(const Digest256& label);
+
+ private:
+  enum class Read { kFound, kMissing, kNoAnswer };
+  std::optional<Epoch> recall(const Digest256& label);
+  void remember(const Digest256& label, const Epoch& epoch);
+  Read read_epoch(base::Bytes id, Epoch& epoch);
+  bool write_epoch(base::Bytes id, const Epoch& epoch);
+  std::optional<Epoch> make_epoch(base::Bytes id);
+  std::optional<Epoch> epoch_of(const Digest256& label, bool make);
+  void check(const Digest256& label, std::vector<Digest256>& changed,
+             base::FunctionRef<void()> before_change);
+  void take_to_check(std::vector<Digest256>& labels);
+  void forget_all(const Epoch& head, std::vector<Digest256>& changed);
+  void ask_unsure(bool same_head, std::vector<Digest256>& changed);
+  void note_unsure(std::span<const Digest256> labels);
+  bool renew_head();
+
+  store::GuardedStore& store_;
+  const Sealer& sealer_;
+  const store::SteadyClock clock_;
+  const std::size_t remembered_;
+
+  std::mutex refresh_mutex_;  // one thread looks at the head; held while the store works
+  std::mutex mutex_;          // never held while the store works
+  std::optional<std::chrono::steady_clock::time_point> looked_;  // guarded by mutex_, as all below
+  std::optional<Epoch> head_;
+  bool answers_ = true;                     // to the last look
+  std::map<Digest256, Epoch> young_, old_;  // used lately; not since young_ was last empty
+  std::vector<Digest256> lost_;  // that are not remembered any more: changes would go unnoticed
+  std::set<Digest256> unsure_;   // that were in use while the store did not answer
+  std::vector<Digest256> made_;  // whose epochs were made here since the last look
+  Digest256 checked_ = {};       // the label that was last looked at again
+  std::uint64_t forgotten_ = 0;  // how often all were forgotten
+};
+
+}  // namespace incipit::kv
+
+#endif  // INCIPIT_KV_LABEL_EPOCHS_H_
