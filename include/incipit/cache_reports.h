@@ -2,9 +2,12 @@
 #ifndef INCIPIT_CACHE_REPORTS_H_
 #define INCIPIT_CACHE_REPORTS_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "incipit/export.h"
 #include "incipit/sampling.h"
@@ -44,6 +47,32 @@ struct CacheValidation {
   std::size_t tokens = 0;         ///< Of the text.
   std::size_t reused_tokens = 0;  ///< That came from the cache; 0: there was nothing to compare.
   bool equal = true;              ///< With and without the cache the logits are the same bits.
+};
+
+/// A change of what an engine's pool knows. Identities are hashes of whole prefixes, of the model
+/// and of the labels that decide who shares; a pool never has two blocks of one prefix, so what was
+/// removed is gone.
+struct CacheEvent {
+  /// What happened.
+  enum class Kind : std::uint8_t {
+    kStored,   ///< A block can be found from now on; that in front of it can, too.
+    kRemoved,  ///< It cannot be found any more.
+    kCleared   ///< Nothing can.
+  };
+  Kind kind = Kind::kStored;            ///< What happened.
+  std::uint64_t sequence = 0;           ///< One more than that of the event before.
+  std::uint64_t identity = 0;           ///< Of the prefix that ends with the block.
+  std::uint64_t parent = 0;             ///< Of the prefix in front of it.
+  std::array<TokenId, 16> tokens = {};  ///< Of the block, where it was stored.
+
+  friend bool operator==(const CacheEvent&, const CacheEvent&) = default;  ///< All members.
+};
+
+/// Events in order.
+struct CacheEvents {
+  std::vector<CacheEvent> events = {};  ///< Of a snapshot: one per block, parents first.
+  std::uint64_t next = 0;               ///< What to ask for after these.
+  bool lost = false;  ///< What was asked for is not kept any more: take a snapshot.
 };
 
 }  // namespace incipit::inline v0

@@ -26,12 +26,12 @@ struct CapacityQuestion {
   std::size_t kv_bytes_per_token = 0;      ///< ModelInfo::kv_bytes_per_token.
   std::uint64_t pool_bytes = 0;            ///< EngineOptions::kv_pool_bytes.
   double prefill_tokens_per_second = 0.0;  ///< For prompts of about this length; 0: not known.
-  std::vector<TierCapacity> tiers = {};
+  std::vector<TierCapacity> tiers = {};    ///< Where prefixes may lie besides.
 };
 
 /// A TierCapacity's part of the answer.
 struct TierPlan {
-  std::string name = {};
+  std::string name = {};                    ///< TierCapacity::name.
   std::uint64_t prefixes = 0;               ///< Different ones that fit.
   std::optional<double> load_seconds = {};  ///< Of one prefix.
   /// Tokens, in whole blocks, from which on loading is sooner than computing; none where it never

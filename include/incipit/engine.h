@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -101,6 +102,7 @@ class INCIPIT_API Engine {
   /// Loads the model. Without a cache the engine keeps a private one.
   /// Throws Error: kModelUnreadable, kOutOfMemory, kInvalidArgument.
   explicit Engine(EngineOptions options, std::shared_ptr<PrefixCache> cache = nullptr);
+  /// Ends what still runs, and gives the cold tiers a second to take what they still lack.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -150,10 +152,16 @@ class INCIPIT_API Engine {
   /// the room gets it all the same. Returns how many tokens that is.
   std::size_t pin(std::string_view static_text, std::chrono::seconds duration,
                   const CacheLabels& labels = {});
-  /// How much of a text the cache has, and why not more. Changes nothing.
+  /// How much of a text the cache has, and why not more. Asks the tiers, on the calling thread.
   MissExplanation explain_miss(std::string_view static_text, const CacheLabels& labels = {});
-  /// Forgets all prompts that begin with a text; in cold tiers, all with this model, salt and
-  /// version. See PrefixCache for what is done when it returns.
+  /// What has changed in the engine's pool from event number `from` on, at most `limit` events: for
+  /// routers, which send a prompt where its prefix is. Needs PrefixCacheOptions::event_buffer.
+  CacheEvents cache_events(std::uint64_t from, std::size_t limit = 4096) const;
+  /// All that the pool knows now, as events. Cost: O(pool).
+  CacheEvents cache_snapshot() const;
+  /// Forgets all prompts that begin with a text; in cold tiers, and where the text is too short to
+  /// say how it is tokenized, all with this model, salt and version. See PrefixCache for what is
+  /// done when it returns.
   Invalidation invalidate_prefix(std::string_view static_text, const CacheLabels& labels = {});
   /// Forgets what this model has with a salt and version.
   Invalidation invalidate_namespace(const CacheLabels& labels = {});

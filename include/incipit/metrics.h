@@ -12,10 +12,10 @@ namespace incipit::inline v0 {
 
 /// A snapshot of a cold tier.
 struct TierStats {
-  std::string name = {};                 ///< Its store's.
-  std::uint64_t bytes = 0;               ///< That the store holds, where it knows.
-  std::uint64_t tokens_reused = 0;       ///< Prompt tokens whose KV came from it.
-  std::uint64_t reads = 0;               ///< Calls for records, large and small.
+  std::string name = {};            ///< Its store's.
+  std::uint64_t bytes = 0;          ///< That the store holds, where it knows.
+  std::uint64_t tokens_reused = 0;  ///< Prompt tokens whose KV came from it.
+  std::uint64_t reads = 0;  ///< Calls for records, also those that were refused or known to miss.
   std::uint64_t read_hits = 0;           ///< Of them, those that found one.
   std::uint64_t read_bytes = 0;          ///< In those.
   std::uint64_t read_microseconds = 0;   ///< In the store, of all reads.
@@ -60,12 +60,12 @@ struct EngineStats {
   std::uint64_t steps = 0;                     ///< Forward passes.
   std::uint64_t first_tokens = 0;              ///< Requests that have got their first token.
   std::uint64_t first_token_microseconds = 0;  ///< Theirs, from the call to it, in all.
-  std::uint64_t load_microseconds = 0;   ///< In which requests took KV from cold tiers, in all.
-  std::uint64_t saved_microseconds = 0;  ///< That the reused tokens would have taken, about.
+  std::uint64_t load_microseconds = 0;         ///< From looking into cold tiers to the end of it.
+  std::uint64_t saved_microseconds = 0;        ///< That the reused tokens would have taken, about.
 };
 
 /// The counters as Prometheus' text format, one metric a line with help and type, named
-/// incipit_cache_..., tiers by the label `tier`. Serve them as they are.
+/// incipit_cache_..., tiers by the labels `tier` (its index) and `store`. Serve them as they are.
 INCIPIT_API std::string to_prometheus(const CacheStats& stats);
 /// The same, named incipit_engine_...
 INCIPIT_API std::string to_prometheus(const EngineStats& stats);

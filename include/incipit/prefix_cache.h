@@ -57,16 +57,20 @@ struct PrefixCacheOptions {
   Eviction eviction = Eviction::kArc;    ///< Of the engines' pools.
   std::chrono::seconds time_to_live{0};  ///< Where CacheLabels name none; 0: until evicted.
   std::size_t owner_quota_tokens = 0;    ///< Of each salt, in each pool; 0: no quota.
-  /// Blocks that only colder sessions than this many use go first; 5 is a good number. 0: off.
+  /// Blocks that only other sessions than the so many most recent ones have used go first; with
+  /// tiers they are stored and leave the pool. 5 is a good number; 0: off.
   std::size_t hot_sessions = 0;
 
-  /// The key of an epoch, 32 bytes, asked for once: records in the tiers are encrypted
-  /// (AES-256-GCM), and their names are HMACs. None: they are not, and hold prompts and KV in
-  /// plain.
+  std::size_t event_buffer = 0;  ///< Events that each engine keeps for Engine::cache_events().
+
+  /// The key of an epoch, 32 bytes, asked for by the constructor, save() and load(): records in the
+  /// tiers are encrypted (AES-256-GCM), and their names are HMACs. None: they are not, and hold
+  /// prompts and KV in plain.
   std::function<std::vector<std::byte>(std::uint32_t key_epoch)> encryption_key = {};
   std::uint32_t key_epoch = 0;  ///< Another one finds nothing that was stored under this one.
 
-  /// One in so many hits is computed again and compared; 0: none. A difference empties the cache
+  /// One in so many requests is computed without the cache as well, before it runs, and compared
+  /// where it had a hit; 0: none. A difference empties the cache
   /// for that model and labels, is counted, and the request gets the right answer.
   std::size_t validate_every = 0;
   LogSink log = {};  ///< Silent without one.
@@ -86,23 +90,24 @@ struct Invalidation {
 ///
 /// A prefix is found by the token ids of the prompt, in blocks of 16; the front of one more block
 /// is reused too. A hash only finds an entry, the token ids prove it. A damaged, missing or foreign
-/// entry costs time, never a wrong token; a tier that is slow or down costs its deadline once.
+/// entry costs time, never a wrong token (who can write to a tier can forge one unless there is a
+/// key); a tier that is slow or down costs its deadline once.
 ///
 /// Each Engine registers its block pool here and withdraws it when it is destroyed: on the CPU that
 /// pool is where the blocks live, so without engine and tiers a cache holds nothing.
 ///
 /// Invalidations are done when they return: no request that starts later finds what was there, here
-/// or in the tiers; other processes that share a tier learn of it within a second. Running requests
-/// keep the blocks that they hold, and leave none behind. Cost: O(blocks of the pools) and two
-/// small writes per tier.
+/// or in the tiers; in other processes that share a tier, no request that begins a second later.
+/// Running requests keep the blocks that they hold, and leave none behind. Cost: O(blocks of the
+/// pools) and two small writes per tier.
 ///
 /// Thread safety: all member functions may be called concurrently.
 class INCIPIT_API PrefixCache {
  public:
-  /// Throws Error{kInvalidArgument}: a tier without a store, a key that has not 32 bytes, or tiers
-  /// in a build without OpenSSL.
+  /// Throws Error{kInvalidArgument}: a tier without a store, more than 8 tiers, a key that has not
+  /// 32 bytes, or tiers in a build without OpenSSL.
   explicit PrefixCache(PrefixCacheOptions options = {});
-  /// Writes what the tiers still lack, for a second at most.
+  /// What the tiers still lack has been written by the engines' destructors.
   ~PrefixCache();
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
@@ -117,6 +122,16 @@ class INCIPIT_API PrefixCache {
   Invalidation invalidate_salt(std::string_view salt);
   /// Forgets a version of a tenant's texts.
   Invalidation invalidate_version(std::string_view salt, std::string_view version);
+
+  /// Writes what the pools of all engines have, and no running request holds, into a file, sealed
+  /// as in the tiers. Returns how many tokens. Throws Error{kInvalidArgument} where it cannot be
+  /// written, or in a build without OpenSSL. Cost: all of that KV is written.
+  std::size_t save(const std::filesystem::path& file) const;
+  /// Brings back what suits the engines that there are, as far as their pools have room. Returns
+  /// how many tokens, which count as looked up. What is damaged, or was saved with another key, is
+  /// left out; what was forgotten after it was saved comes back. Throws Error{kInvalidArgument}
+  /// where it cannot be read.
+  std::size_t load(const std::filesystem::path& file);
 
   /// Waits until what has been computed is in the tiers, `at_most` so long. False: not all of it.
   bool flush(std::chrono::milliseconds at_most);

@@ -24,7 +24,8 @@ using TokenId = std::int32_t;
 /// How dearly a block is kept: all blocks of a lower class go before any of a higher one.
 enum class CachePriority { kLow, kNormal, kHigh };
 
-/// How dearly a part of a prompt and its text is kept, and for how long.
+/// How dearly a part of a prompt and its text is kept, and for how long: in whole blocks of 16
+/// tokens, each as dearly as any of its users wants.
 struct CacheRetention {
   std::size_t first_token = 0;                           ///< Of the prompt, from 0.
   std::size_t end_token = static_cast<std::size_t>(-1);  ///< Behind the last; beyond the end: all.
@@ -33,7 +34,9 @@ struct CacheRetention {
 };
 
 /// Who may share KV, and how long it is kept. Requests with different salts or versions never share
-/// a block; the rest says how to forget what a request has left.
+/// a block; the rest says how to forget what a request has left. Sessions and tags are names of all
+/// salts together. A block tells 16 sessions and 64 tags apart; with more it belongs to no session,
+/// and goes with any tag.
 struct CacheLabels {
   std::string salt = {};     ///< One per tenant, chosen by the host, never by the end user.
   std::string version = {};  ///< Of the static text; a new version finds nothing old.

@@ -21,7 +21,7 @@ namespace incipit::inline v0 {
 /// The name of a value: 256 bits that say nothing about it.
 struct StoreKey {
   std::array<std::byte, 32> bytes = {};  ///< A digest; equally likely to be any.
-  friend bool operator==(const StoreKey&, const StoreKey&) = default;
+  friend bool operator==(const StoreKey&, const StoreKey&) = default;  ///< All bits.
 };
 
 /// How a call of a Store went.
@@ -60,7 +60,8 @@ class StoreBuffer {
 /// A place for sealed bytes: memory, a directory, Redis, memcached, or the host program's own.
 ///
 /// A store may lose, cut or mix up values: PrefixCache seals each with its key and a checksum, and
-/// what does not prove itself counts as not there. So a store cannot make an answer wrong.
+/// what does not prove itself counts as not there. So a store cannot make an answer wrong by
+/// accident; with PrefixCacheOptions::encryption_key not on purpose either.
 ///
 /// Implementations are thread-safe, return by the deadline, and do not throw; what escapes all the
 /// same counts as kUnavailable.

@@ -125,6 +125,8 @@ class Device {
   /// Zeroed memory, aligned to 64 bytes; large buffers take physical memory as they are touched.
   /// Throws Error{kOutOfMemory}.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// These two may be called by any thread at any time, for memory that no operation under way
+  /// touches: KV goes to and comes from colder places while steps run.
   virtual void upload(base::Bytes from, std::byte* to) = 0;
   virtual void download(const std::byte* from, std::span<std::byte> to) = 0;
 

@@ -141,6 +141,16 @@ MissExplanation Engine::explain_miss(std::string_view static_text, const CacheLa
   return impl_->explain_miss(impl_->prompt_encoder().encode(static_text, {}), labels);
 }
 
+CacheEvents Engine::cache_events(std::uint64_t from, std::size_t limit) const {
+  impl_->check_process();
+  return impl_->pool().events(from, limit);
+}
+
+CacheEvents Engine::cache_snapshot() const {
+  impl_->check_process();
+  return impl_->pool().snapshot();
+}
+
 Invalidation Engine::invalidate_prefix(std::string_view static_text, const CacheLabels& labels) {
   impl_->check_process();
   // What stands at the end of the text may become other tokens in front of more text.

@@ -67,6 +67,7 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
   cache.time_to_live = wanted.time_to_live;
   cache.owner_quota_blocks = wanted.owner_quota_tokens / device::kBlockTokens;
   cache.hot_sessions = wanted.hot_sessions;
+  cache.event_buffer = wanted.event_buffer;
   return std::make_unique<kv::KvCache>(device, layout, cache);
 }
 
@@ -135,8 +136,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
       kv_(make_kv_cache(options, cache_->impl_->options(), context_, transformer_.config(),
                         *device_)),
-      registration_(cache_->impl_->add(*kv_)),
       model_fields_(model_fields(transformer_, tokenizer_, *device_, kv_->pool().layout)),
+      registration_(cache_->impl_->add(*kv_, *device_, model_fields_)),
       info_(
           describe(transformer_, *device_, kv_->pool().layout, context_, chat_format_.has_value())),
       scheduler_(std::make_unique<engine::Scheduler>(
@@ -167,9 +168,7 @@ const text::ChatFormat& Engine::Impl::chat_format() const {
 }
 
 std::string Engine::Impl::name_space(const CacheLabels& labels) const {
-  base::FieldWriter fields;
-  fields.add("model", model_fields_).add("salt", labels.salt).add("version", labels.version);
-  return fields.str();
+  return kv::name_space_of(model_fields_, labels.salt, labels.version);
 }
 
 void Engine::Impl::check_prompt(Kind kind, const std::vector<TokenId>& prompt) const {

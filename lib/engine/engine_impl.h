@@ -55,6 +55,7 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   const text::Tokenizer& tokenizer() const noexcept { return tokenizer_; }
   text::PromptEncoder& prompt_encoder() noexcept { return prompt_encoder_; }
   PrefixCache& cache() noexcept { return *cache_; }
+  const kv::KvCache& pool() const noexcept { return *kv_; }
   EngineStats stats() const { return scheduler_->stats(); }
 
  private:
@@ -79,8 +80,8 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   const std::size_t context_;  // tokens
   const std::shared_ptr<PrefixCache> cache_;
   const std::unique_ptr<kv::KvCache> kv_;
-  const PrefixCache::Impl::Registration registration_;  // of kv_ with cache_
   const std::string model_fields_;  // of the namespace: all that changes KV bytes
+  const PrefixCache::Impl::Registration registration_;  // of kv_ with cache_
   ModelInfo info_;
   std::atomic<std::uint64_t> hits_{0};            // requests that may be validated
   std::unique_ptr<engine::Scheduler> scheduler_;  // last: its thread uses all of the above

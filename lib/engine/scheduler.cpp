@@ -153,7 +153,9 @@ void Scheduler::admit() {
     if (request.params.on_prefill) {
       request.mailbox.post(ProgressEvent{request.computed, request.prompt_tokens});
     }
-    if (request.ticket != nullptr) begin_load(request);
+    if (base::caught([&] { begin_load(request); })) {
+      log_.warning("the cold tiers could not be asked");
+    }
     active_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
@@ -363,7 +365,7 @@ void Scheduler::finish(Request& request, FinishReason reason) {
 
 void Scheduler::fail(Request& request, std::exception_ptr error) {
   if (request.closed) return;
-  if (request.load != nullptr) request.load->cancel();
+  if (request.load != nullptr) static_cast<void>(base::caught([&] { settle_load(request); }));
   request.table = {};
   request.closed = true;
   request.mailbox.post(ClosedEvent{std::move(error)});

@@ -80,6 +80,7 @@ class Scheduler {
   // Cold tiers (scheduler_tiers.cpp).
   void begin_load(Request& request);
   void follow_loads();
+  void follow_load(Request& request);
   void settle_load(Request& request);
   std::size_t rows_beside_load(Request& request, std::size_t rows);
   void store(Request& request);

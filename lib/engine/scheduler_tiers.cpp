@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/caught.h"
 #include "device/kv_layout.h"
 #include "engine/scheduler.h"
 
@@ -28,7 +29,7 @@ constexpr double kGuessedRate = 2.5e10;
 void Scheduler::begin_load(Request& request) {
   const std::size_t blocks = (request.prompt_tokens - 1) / kBlockTokens;  // a token is left
   const std::size_t known = request.table.committed();
-  if (tiers_ == nullptr || known >= blocks) return;
+  if (tiers_ == nullptr || request.ticket == nullptr || known >= blocks) return;
   cache_.extend(request.table, blocks * kBlockTokens);
   kv::PrefixLoad::Options options;
   options.name_space = request.name_space;
@@ -36,6 +37,7 @@ void Scheduler::begin_load(Request& request) {
       request.tokens.begin(),
       request.tokens.begin() + static_cast<std::ptrdiff_t>(blocks * kBlockTokens));
   options.known = known;
+  options.known_tokens = request.computed;
   const auto table = request.table.blocks();
   options.target = {&transformer_.device(),
                     cache_.pool(),
@@ -52,28 +54,35 @@ void Scheduler::begin_load(Request& request) {
 void Scheduler::follow_loads() {
   for (const auto& request : active_) {
     if (request->load == nullptr || request->closed) continue;
-    const std::size_t before = request->computed;
-    request->computed = request->load->advance(before);
-    if (request->computed != before) {
-      cache_.commit(request->table, std::span(request->tokens).first(request->computed));
-      if (request->params.on_prefill) {
-        request->mailbox.post(ProgressEvent{request->computed, request->prompt_tokens});
-      }
-      const std::lock_guard lock(mutex_);
-      stats_.reused_tokens += request->computed - before;
-      stats_.loaded_tokens += request->computed - before;
-      request->result.reused_tokens += request->computed - before;
-      request->result.loaded_tokens += request->computed - before;
-    }
-    if (request->load->finished(request->computed)) settle_load(*request);
+    std::exception_ptr error = base::caught([&] { follow_load(*request); });
+    if (error) fail(*request, std::move(error));
   }
 }
 
-/// Nothing more is wanted of the tiers.
+void Scheduler::follow_load(Request& request) {
+  const std::size_t before = request.computed;
+  request.computed = request.load->advance(before);
+  if (request.computed != before) {
+    const std::size_t loaded = request.computed - before;
+    cache_.commit(request.table, std::span(request.tokens).first(request.computed));
+    tiers_->loaded(cache_, request.table, request.load->take(request.computed));
+    if (request.params.on_prefill) {
+      request.mailbox.post(ProgressEvent{request.computed, request.prompt_tokens});
+    }
+    request.result.reused_tokens += loaded;
+    request.result.loaded_tokens += loaded;
+    const std::lock_guard lock(mutex_);
+    stats_.reused_tokens += loaded;
+    stats_.loaded_tokens += loaded;
+  }
+  if (request.load->finished(request.computed)) settle_load(request);
+}
+
+/// Nothing more is wanted of the tiers. When it returns, nobody writes to the request's blocks.
 void Scheduler::settle_load(Request& request) {
   const std::shared_ptr<kv::PrefixLoad> load = std::exchange(request.load, nullptr);
   load->cancel();
-  tiers_->loaded(cache_, request.table, load->result());
+  tiers_->loaded(cache_, request.table, load->take(request.computed));
   const std::lock_guard lock(mutex_);
   stats_.load_microseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - load->begin()).count());
@@ -91,12 +100,16 @@ std::size_t Scheduler::rows_beside_load(Request& request, std::size_t rows) {
   return request.load->claim(request.computed, std::min(rows, kRowsBesideLoad));
 }
 
-/// Hands what a request leaves behind to the tiers.
+/// Hands what a request leaves behind to the tiers; where that fails, they go without.
 void Scheduler::store(Request& request) {
-  if (request.load != nullptr) settle_load(request);
-  if (tiers_ == nullptr || request.ticket == nullptr || request.table.committed() == 0) return;
-  tiers_->store(cache_, transformer_.device(),
-                cache_.share(request.table, request.table.committed()), request.ticket);
+  if (tiers_ == nullptr || request.ticket == nullptr) return;
+  const std::exception_ptr error = base::caught([&] {
+    if (request.load != nullptr) settle_load(request);
+    if (request.table.committed() == 0) return;
+    tiers_->store(cache_, transformer_.device(),
+                  cache_.share(request.table, request.table.committed()), request.ticket);
+  });
+  if (error) log_.warning("a request's KV could not be handed to the cold tiers");
 }
 
 void Scheduler::learn_rate(std::span<const Part> parts, Clock::duration spent) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kv/cache_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <system_error>
@@ -12,11 +15,21 @@
 namespace incipit::kv {
 namespace {
 
+using device::kBlockTokens;
+
 // Of one record, and of one string or list in it: what is longer is no record of ours.
 constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 30;
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
   base::throw_error(ErrorCode::kInvalidArgument, "the cache file '" + path.string() + "' " + what);
+}
+
+std::string random_suffix() {
+  std::uint64_t number = 0;
+  base::fill_random(std::as_writable_bytes(std::span(&number, 1)));
+  std::string suffix = ".partial.";
+  suffix += std::to_string(number);
+  return suffix;
 }
 
 // The name of the i-th record: a record out of place does not open.
@@ -86,6 +99,7 @@ std::string facts_of(const SavedRun& run) {
       .put(std::span<const TokenId>(run.tokens))
       .put(run.first_block)
       .put(run.block_bytes)
+      .put(run.expires)
       .bytes();
 }
 
@@ -103,6 +117,7 @@ bool parse(base::Bytes body, SavedRun& run) {
     run.tokens = get_tokens(in);
     run.first_block = in.read<std::uint32_t>();
     run.block_bytes = in.read<std::uint64_t>();
+    run.expires = in.read<WallSeconds>();
     run.payload = in.take(in.remaining());
   } catch (const Error&) {
     return false;
@@ -116,9 +131,15 @@ bool parse(base::Bytes body, SavedRun& run) {
 }  // namespace
 
 CacheFileWriter::CacheFileWriter(const std::filesystem::path& path, const Sealer& sealer)
-    : path_(path), temporary_(path.string() + ".partial"), sealer_(sealer) {
-  file_.open(temporary_, std::ios::binary | std::ios::trunc);
-  if (!file_) fail(path_, "cannot be written; is its folder there, and writable?");
+    : path_(path), temporary_(path.string() + random_suffix()), sealer_(sealer) {
+  // It holds prompts: nobody else may read it, and no link leads it elsewhere.
+  const int made =
+      open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (made >= 0) {
+    close(made);
+    file_.open(temporary_, std::ios::binary);
+  }
+  if (!file_.is_open()) fail(path_, "cannot be written; is its folder there, and writable?");
 }
 
 CacheFileWriter::~CacheFileWriter() {
@@ -152,6 +173,9 @@ std::size_t CacheFileWriter::add(KvCache& cache, device::Device& device) {
           written.insert(blocks[++last]);
         }
         run.labels = facts.label_sets.at(facts.blocks[first].label_set);
+        // A block expires no later than those in front of it.
+        const std::chrono::seconds life = facts.blocks[last].life;
+        run.expires = life == std::chrono::seconds::max() ? 0 : wall_seconds_now() + life.count();
         run.first_block = static_cast<std::uint32_t>(first);
         run.tokens.assign(
             names.tokens.begin(),
@@ -185,7 +209,12 @@ void CacheFileWriter::add_run(const SavedRun& run, std::span<const BlockId> bloc
 
 void CacheFileWriter::finish() {
   file_.close();
-  if (!file_) fail(path_, "could not be written whole; is the disk full?");
+  bool whole = !file_.fail();
+  if (const int file = open(temporary_.c_str(), O_RDONLY | O_CLOEXEC); file >= 0) {
+    whole = fsync(file) == 0 && whole;
+    close(file);
+  }
+  if (!whole) fail(path_, "could not be written whole; is the disk full?");
   std::error_code error;
   std::filesystem::rename(temporary_, path_, error);
   if (error) fail(path_, "could not be given its name");
@@ -209,15 +238,20 @@ bool CacheFileReader::next(SavedRun& run) {
   left_ -= size;
   if (!file_) return false;
   const auto body = sealer_.open(record_, RecordKind::kRun, record_name(sealer_, records_++));
-  return body && parse(*body, run);
+  run = {};  // no blocks: nothing to restore
+  if (body && !parse(*body, run)) run = {};
+  return true;
 }
 
 std::size_t restore(const SavedRun& run, KvCache& cache, device::Device& device) {
+  const WallSeconds now = wall_seconds_now();
   if (run.block_bytes != cache.pool().layout.block_bytes()) return 0;
+  if (run.expires != 0 && run.expires <= now) return 0;
   const std::size_t blocks = run.tokens.size() / kBlockTokens;
   CacheLabels labels;
   labels.salt = run.salt;
   labels.version = run.version;
+  if (run.expires != 0) labels.time_to_live = std::chrono::seconds(run.expires - now);
   if (!run.labels.common && !run.labels.sessions.empty())
     labels.session = run.labels.sessions.front();
   std::vector<TokenId> tokens = run.tokens;

@@ -24,6 +24,7 @@ struct SavedRun {
   std::vector<TokenId> tokens = {};  // of the prefix, from position 0 to the end of the run
   std::uint32_t first_block = 0;     // of the run
   std::uint64_t block_bytes = 0;
+  WallSeconds expires = 0;                  // 0: never
   std::span<const std::byte> payload = {};  // [blocks of the run][block_bytes]
 };
 
@@ -53,13 +54,14 @@ class CacheFileWriter {
   StoreBuffer record_;
 };
 
-/// Reads such a file. A damaged record, and what lies behind it, counts as not there.
+/// Reads such a file. A damaged record counts as not there.
 class CacheFileReader {
  public:
   /// Throws Error{kInvalidArgument} where the file cannot be read.
   CacheFileReader(const std::filesystem::path& path, const Sealer& sealer);
 
-  /// The next run, whose payload is valid until the next call. False: there is none.
+  /// The next run, whose payload is valid until the next call; without blocks where it is damaged.
+  /// False: there is none.
   bool next(SavedRun& run);
 
  private:

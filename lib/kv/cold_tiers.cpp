@@ -19,19 +19,12 @@ constexpr std::size_t kMaxJobs = 64;
 // where that ends.
 constexpr double kHighWatermark = 0.95, kLowWatermark = 0.90;
 
-SealerOptions sealer_options(const PrefixCacheOptions& options) {
-  SealerOptions sealer;
-  sealer.key = options.encryption_key;
-  sealer.key_epoch = options.key_epoch;
-  return sealer;
-}
-
-std::string as_name(const Digest256& digest) {
+std::string as_name(const LabelDigest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-Digest256 as_digest(const std::string& name) {
-  Digest256 digest = {};
+LabelDigest as_digest(const std::string& name) {
+  LabelDigest digest = {};
   INCIPIT_CHECK(name.size() == digest.size());
   std::ranges::copy(base::as_bytes(name), digest.begin());
   return digest;
@@ -97,7 +90,7 @@ std::optional<std::uint64_t> ColdTiers::settled() const noexcept {
 }
 
 void ColdTiers::refresh(ForgetAll in_memory) {
-  std::vector<Digest256> changed;
+  std::vector<LabelDigest> changed;
   std::optional<Forgetting> forgetting;
   const auto begin = [&] {
     if (!forgetting) forgetting.emplace(*this);
@@ -109,7 +102,7 @@ void ColdTiers::refresh(ForgetAll in_memory) {
   std::vector<Forgotten> forgotten;
   {
     const std::lock_guard lock(mutex_);
-    for (const Digest256& label : changed) {
+    for (const LabelDigest& label : changed) {
       if (const auto known = names_.find(label); known != names_.end()) {
         forgotten.push_back(std::move(known->second));
         names_.erase(known);
@@ -124,7 +117,7 @@ void ColdTiers::refresh(ForgetAll in_memory) {
 
 std::vector<std::string> ColdTiers::forget(LabelKind kind, std::string_view name,
                                            base::FunctionRef<void()> in_memory) {
-  const Digest256 label = label_digest(kind, name);
+  const LabelDigest label = label_digest(kind, name);
   const Forgetting forgetting(*this);
   std::vector<std::string> unreached;
   for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
@@ -139,12 +132,12 @@ std::vector<std::string> ColdTiers::forget(LabelKind kind, std::string_view name
 
 /// Tells a tier what it did not hear when it should have. It counts as not told until it is.
 void ColdTiers::tell_late(std::size_t tier) {
-  std::set<Digest256> labels;
+  std::set<LabelDigest> labels;
   {
     const std::lock_guard lock(mutex_);
     labels = untold_[tier];
   }
-  for (const Digest256& label : labels) {
+  for (const LabelDigest& label : labels) {
     if (!tiers_[tier]->epochs().renew(label)) return;
     const std::lock_guard lock(mutex_);
     untold_[tier].erase(label);
@@ -165,13 +158,13 @@ std::shared_ptr<const TierTicket> ColdTiers::ticket(const std::string& name_spac
       Forgotten{LabelKind::kAll}, Forgotten{LabelKind::kNameSpace, name_space},
       Forgotten{LabelKind::kOwner, labels.salt},
       Forgotten{LabelKind::kVersion, labels.salt, labels.version}};
-  std::vector<Digest256> digests;
+  std::vector<LabelDigest> digests;
   for (const Forgotten& label : base) {
     digests.push_back(label.kind == LabelKind::kVersion
                           ? label_digest(label.kind, version_name(label.name, label.name2))
                           : label_digest(label.kind, label.name));
   }
-  std::vector<Digest256> others;  // that are only remembered, so that a change is noticed
+  std::vector<LabelDigest> others;  // that are only remembered, so that a change is noticed
   if (!labels.session.empty()) others.push_back(as_digest(labels.session));
   for (const std::string& tag : labels.tags) others.push_back(as_digest(tag));
 
@@ -243,7 +236,7 @@ void ColdTiers::loaded(KvCache& cache, const BlockTable& table, const PrefixLoad
   for (const PrefixLoad::Loaded& part : result.loaded) {
     const LabelNames names = names_of(part.labels);
     cache.add_labels(table, part.first, part.blocks, names);
-    tiers_[tier]->count_reuse(part.blocks * device::kBlockTokens);
+    tiers_[tier]->count_reuse(part.tokens);
     // What was forgotten between the reading and the labelling was not found by its labels.
     if (tiers_[tier]->epochs().refute(part.labels) || is_untold(tier, part.labels)) {
       for (const std::string& tag : names.tags) cache.invalidate_tag(tag);
@@ -422,7 +415,7 @@ std::optional<EntryLabels> ColdTiers::labels_of(std::size_t tier, const Job& job
     if (session_names->empty()) return std::nullopt;
   }
   LabelEpochs& epochs = tiers_[tier]->epochs();
-  std::vector<Digest256> tags, sessions;
+  std::vector<LabelDigest> tags, sessions;
   for (const std::string& tag : tag_names) tags.push_back(as_digest(tag));
   if (session_names) {
     for (const std::string& session : *session_names) sessions.push_back(as_digest(session));

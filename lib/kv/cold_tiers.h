@@ -151,8 +151,8 @@ class ColdTiers {
   const KvCache* writing_ = nullptr;  // of the job that is being written
   const KvCache* leaving_ = nullptr;  // whose jobs are to end
   bool stopping_ = false;
-  std::map<Digest256, Forgotten> names_;     // of everything, namespaces, salts and versions
-  std::vector<std::set<Digest256>> untold_;  // by tier
+  std::map<LabelDigest, Forgotten> names_;     // of everything, namespaces, salts and versions
+  std::vector<std::set<LabelDigest>> untold_;  // by tier
   std::map<const KvCache*, std::vector<std::uint64_t>> generations_;  // by tier, as last seen
 
   StoreBuffer record_;  // of the writing thread

@@ -11,7 +11,7 @@
 namespace incipit::kv {
 namespace {
 
-constexpr std::size_t kLabelBytes = sizeof(Digest256) + sizeof(Epoch);
+constexpr std::size_t kLabelBytes = sizeof(LabelDigest) + sizeof(Epoch);
 constexpr std::size_t kExtentFixedBytes =
     2 * sizeof(std::uint32_t) + sizeof(std::uint64_t) + sizeof(Digest256);
 constexpr std::size_t kPointerFixedBytes = 2 * sizeof(Digest256) + 2 * sizeof(std::uint32_t);
@@ -69,7 +69,7 @@ class Input {
       ok_ = ok_ && count <= kMaxLabels && count * kLabelBytes <= bytes_.size();
       some->resize(ok_ ? count : 0);
       for (LabelEpoch& label : *some) {
-        label.label = get<Digest256>();
+        label.label = get<LabelDigest>();
         label.epoch = get<Epoch>();
       }
     }
@@ -85,13 +85,16 @@ class Input {
 
 }  // namespace
 
-Digest256 label_digest(LabelKind kind, std::string_view name) {
+LabelDigest label_digest(LabelKind kind, std::string_view name) {
   const auto number = static_cast<std::byte>(kind);
-  return base::Sha256()
-      .add(base::as_bytes("incipit label 1"))
-      .add(base::Bytes(&number, 1))
-      .add(base::as_bytes(name))
-      .finish();
+  const Digest256 whole = base::Sha256()
+                              .add(base::as_bytes("incipit label 1"))
+                              .add(base::Bytes(&number, 1))
+                              .add(base::as_bytes(name))
+                              .finish();
+  LabelDigest digest;
+  std::copy_n(whole.begin(), digest.size(), digest.begin());
+  return digest;
 }
 
 std::size_t EntryLabels::bytes() const noexcept {

@@ -2,6 +2,7 @@
 #ifndef INCIPIT_KV_ENTRY_H_
 #define INCIPIT_KV_ENTRY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,11 +29,12 @@ enum class LabelKind : std::uint8_t {
 };
 
 /// A label as stores know it: a digest of kind and name, so that a store sees no names.
-Digest256 label_digest(LabelKind kind, std::string_view name);
+using LabelDigest = std::array<std::byte, 16>;
+LabelDigest label_digest(LabelKind kind, std::string_view name);
 
 /// A label and the epoch that it had when a record was written.
 struct LabelEpoch {
-  Digest256 label = {};
+  LabelDigest label = {};
   Epoch epoch = {};
   friend bool operator==(const LabelEpoch&, const LabelEpoch&) = default;
 };

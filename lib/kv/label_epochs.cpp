@@ -50,7 +50,7 @@ std::optional<Epoch> LabelEpochs::make_epoch(base::Bytes id) {
 }
 
 /// With mutex_ held.
-std::optional<Epoch> LabelEpochs::recall(const Digest256& label) {
+std::optional<Epoch> LabelEpochs::recall(const LabelDigest& label) {
   if (const auto found = young_.find(label); found != young_.end()) return found->second;
   const auto node = old_.extract(label);
   if (node.empty()) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Epoch> LabelEpochs::recall(const Digest256& label) {
 }
 
 /// With mutex_ held.
-void LabelEpochs::remember(const Digest256& label, const Epoch& epoch) {
+void LabelEpochs::remember(const LabelDigest& label, const Epoch& epoch) {
   old_.erase(label);
   young_[label] = epoch;
   if (young_.size() < remembered_) return;
@@ -69,7 +69,7 @@ void LabelEpochs::remember(const Digest256& label, const Epoch& epoch) {
   old_.swap(young_);
 }
 
-std::optional<Epoch> LabelEpochs::epoch_of(const Digest256& label, bool make) {
+std::optional<Epoch> LabelEpochs::epoch_of(const LabelDigest& label, bool make) {
   std::uint64_t forgotten = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ std::optional<Epoch> LabelEpochs::epoch_of(const Digest256& label, bool make) {
 
 /// What is to be looked at again: what was made here, and one other label, so that those that are
 /// remembered for long stay in use in the store as well. With mutex_ held.
-void LabelEpochs::take_to_check(std::vector<Digest256>& labels) {
+void LabelEpochs::take_to_check(std::vector<LabelDigest>& labels) {
   labels.swap(made_);
   auto next = young_.upper_bound(checked_);
   if (next == young_.end()) next = young_.begin();
@@ -104,7 +104,7 @@ void LabelEpochs::take_to_check(std::vector<Digest256>& labels) {
 }
 
 /// Reads a remembered label again.
-void LabelEpochs::check(const Digest256& label, std::vector<Digest256>& changed,
+void LabelEpochs::check(const LabelDigest& label, std::vector<LabelDigest>& changed,
                         base::FunctionRef<void()> before_change) {
   std::optional<Epoch> known;
   {
@@ -124,7 +124,7 @@ void LabelEpochs::check(const Digest256& label, std::vector<Digest256>& changed,
   epoch_of(label, true);
 }
 
-void LabelEpochs::refresh(std::vector<Digest256>& changed,
+void LabelEpochs::refresh(std::vector<LabelDigest>& changed,
                           base::FunctionRef<void()> before_change) {
   const std::lock_guard one_thread(refresh_mutex_);
   {
@@ -142,7 +142,7 @@ void LabelEpochs::refresh(std::vector<Digest256>& changed,
     if (made) head = *made;
   }
   bool same = false;
-  std::vector<Digest256> again;
+  std::vector<LabelDigest> again;
   {
     const std::lock_guard lock(mutex_);
     answers_ = read == Read::kFound;
@@ -152,7 +152,7 @@ void LabelEpochs::refresh(std::vector<Digest256>& changed,
     if (same) take_to_check(again);
   }
   if (same) {
-    for (const Digest256& label : again) check(label, changed, before_change);
+    for (const LabelDigest& label : again) check(label, changed, before_change);
   } else {
     before_change();
     forget_all(head, changed);
@@ -161,8 +161,8 @@ void LabelEpochs::refresh(std::vector<Digest256>& changed,
 }
 
 /// The head is another: reads all that is remembered anew.
-void LabelEpochs::forget_all(const Epoch& head, std::vector<Digest256>& changed) {
-  std::map<Digest256, Epoch> known;
+void LabelEpochs::forget_all(const Epoch& head, std::vector<LabelDigest>& changed) {
+  std::map<LabelDigest, Epoch> known;
   {
     const std::lock_guard lock(mutex_);
     head_ = head;
@@ -179,14 +179,14 @@ void LabelEpochs::forget_all(const Epoch& head, std::vector<Digest256>& changed)
 }
 
 /// What was in use while the store did not answer may have changed with the head.
-void LabelEpochs::ask_unsure(bool same_head, std::vector<Digest256>& changed) {
-  std::set<Digest256> unsure;
+void LabelEpochs::ask_unsure(bool same_head, std::vector<LabelDigest>& changed) {
+  std::set<LabelDigest> unsure;
   {
     const std::lock_guard lock(mutex_);
     unsure.swap(unsure_);
   }
-  std::vector<Digest256> unread;
-  for (const Digest256& label : unsure) {
+  std::vector<LabelDigest> unread;
+  for (const LabelDigest& label : unsure) {
     if (!same_head) changed.push_back(label);
     if (!epoch_of(label, true)) unread.push_back(label);
   }
@@ -194,9 +194,9 @@ void LabelEpochs::ask_unsure(bool same_head, std::vector<Digest256>& changed) {
 }
 
 /// Labels whose epochs are to be remembered once the store answers.
-void LabelEpochs::note_unsure(std::span<const Digest256> labels) {
+void LabelEpochs::note_unsure(std::span<const LabelDigest> labels) {
   const std::lock_guard lock(mutex_);
-  for (const Digest256& label : labels) {
+  for (const LabelDigest& label : labels) {
     if (recall(label)) continue;
     if (unsure_.size() < remembered_) {
       unsure_.insert(label);
@@ -206,14 +206,14 @@ void LabelEpochs::note_unsure(std::span<const Digest256> labels) {
   }
 }
 
-std::optional<std::vector<LabelEpoch>> LabelEpochs::current(std::span<const Digest256> labels) {
+std::optional<std::vector<LabelEpoch>> LabelEpochs::current(std::span<const LabelDigest> labels) {
   std::vector<LabelEpoch> epochs;
   bool answers = true;
   {
     const std::lock_guard lock(mutex_);
     answers = answers_;
   }
-  for (const Digest256& label : labels) {
+  for (const LabelDigest& label : labels) {
     const auto epoch = answers ? epoch_of(label, true) : std::nullopt;
     if (!epoch) {
       note_unsure(labels);
@@ -255,7 +255,7 @@ bool LabelEpochs::renew_head() {
   return written;
 }
 
-bool LabelEpochs::renew(const Digest256& label) {
+bool LabelEpochs::renew(const LabelDigest& label) {
   const Epoch epoch = random_epoch();
   if (!write_epoch(label, epoch)) return false;
   {

@@ -43,32 +43,32 @@ class LabelEpochs {
   /// Looks at the head where the last look is older than kMaxAge. Adds to `changed` the labels
   /// whose epochs may be others now: those that are, and those that could not be remembered.
   /// Calls `before_change` before anybody can get an epoch that is another now.
-  void refresh(std::vector<Digest256>& changed, base::FunctionRef<void()> before_change);
+  void refresh(std::vector<LabelDigest>& changed, base::FunctionRef<void()> before_change);
 
   /// The labels with their epochs, made where the store has none. None where it does not answer.
-  std::optional<std::vector<LabelEpoch>> current(std::span<const Digest256> labels);
+  std::optional<std::vector<LabelEpoch>> current(std::span<const LabelDigest> labels);
   /// Whether a record with these labels holds. Never makes an epoch.
   bool hold(const EntryLabels& labels);
   /// Whether a record with these labels is known not to hold. Never looks at the store.
   bool refute(const EntryLabels& labels);
 
   /// Forgets a label. False where the store does not answer.
-  bool renew(const Digest256& label);
+  bool renew(const LabelDigest& label);
 
  private:
   enum class Read { kFound, kMissing, kNoAnswer };
-  std::optional<Epoch> recall(const Digest256& label);
-  void remember(const Digest256& label, const Epoch& epoch);
+  std::optional<Epoch> recall(const LabelDigest& label);
+  void remember(const LabelDigest& label, const Epoch& epoch);
   Read read_epoch(base::Bytes id, Epoch& epoch);
   bool write_epoch(base::Bytes id, const Epoch& epoch);
   std::optional<Epoch> make_epoch(base::Bytes id);
-  std::optional<Epoch> epoch_of(const Digest256& label, bool make);
-  void check(const Digest256& label, std::vector<Digest256>& changed,
+  std::optional<Epoch> epoch_of(const LabelDigest& label, bool make);
+  void check(const LabelDigest& label, std::vector<LabelDigest>& changed,
              base::FunctionRef<void()> before_change);
-  void take_to_check(std::vector<Digest256>& labels);
-  void forget_all(const Epoch& head, std::vector<Digest256>& changed);
-  void ask_unsure(bool same_head, std::vector<Digest256>& changed);
-  void note_unsure(std::span<const Digest256> labels);
+  void take_to_check(std::vector<LabelDigest>& labels);
+  void forget_all(const Epoch& head, std::vector<LabelDigest>& changed);
+  void ask_unsure(bool same_head, std::vector<LabelDigest>& changed);
+  void note_unsure(std::span<const LabelDigest> labels);
   bool renew_head();
 
   store::GuardedStore& store_;
@@ -80,13 +80,13 @@ class LabelEpochs {
   std::mutex mutex_;          // never held while the store works
   std::optional<std::chrono::steady_clock::time_point> looked_;  // guarded by mutex_, as all below
   std::optional<Epoch> head_;
-  bool answers_ = true;                     // to the last look
-  std::map<Digest256, Epoch> young_, old_;  // used lately; not since young_ was last empty
-  std::vector<Digest256> lost_;  // that are not remembered any more: changes would go unnoticed
-  std::set<Digest256> unsure_;   // that were in use while the store did not answer
-  std::vector<Digest256> made_;  // whose epochs were made here since the last look
-  Digest256 checked_ = {};       // the label that was last looked at again
-  std::uint64_t forgotten_ = 0;  // how often all were forgotten
+  bool answers_ = true;                       // to the last look
+  std::map<LabelDigest, Epoch> young_, old_;  // used lately; not since young_ was last empty
+  std::vector<LabelDigest> lost_;  // that are not remembered any more: changes would go unnoticed
+  std::set<LabelDigest> unsure_;   // that were in use while the store did not answer
+  std::vector<LabelDigest> made_;  // whose epochs were made here since the last look
+  LabelDigest checked_ = {};       // the label that was last looked at again
+  std::uint64_t forgotten_ = 0;    // how often all were forgotten
 };
 
 }  // namespace incipit::kv

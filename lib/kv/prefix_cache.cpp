@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "incipit/prefix_cache.h"
 
-#include "base/caught.h"
+#include "base/bytes.h"
+#include "kv/cache_file.h"
 #include "kv/prefix_cache_impl.h"
 
 namespace incipit::kv {
@@ -20,6 +21,15 @@ void add_counts(CacheStats& sum, const CacheStats& one) noexcept {
 
 }  // namespace
 
+std::string name_space_of(const std::string& model_fields, std::string_view salt,
+                          std::string_view version) {
+  return base::FieldWriter()
+      .add("model", model_fields)
+      .add("salt", salt)
+      .add("version", version)
+      .str();
+}
+
 CacheRegistry::CacheRegistry(PrefixCacheOptions options, const store::SteadyClock& clock)
     : options_(std::move(options)), log_(options_.log) {
   if (!options_.tiers.empty()) tiers_ = std::make_unique<ColdTiers>(options_, log_, clock);
@@ -29,10 +39,11 @@ CacheRegistry::Registration::~Registration() {
   if (registry_ != nullptr) registry_->withdraw(cache_);
 }
 
-CacheRegistry::Registration CacheRegistry::add(KvCache& cache) {
+CacheRegistry::Registration CacheRegistry::add(KvCache& cache, device::Device& device,
+                                               std::string model_fields) {
   Registration registration(shared_from_this(), &cache);
   const std::lock_guard lock(mutex_);
-  caches_.push_back(&cache);
+  caches_.push_back({&cache, &device, std::move(model_fields)});
   return registration;
 }
 
@@ -42,16 +53,18 @@ void CacheRegistry::withdraw(const KvCache* cache) noexcept {
     tiers_->leave(*cache);
   }
   const std::lock_guard lock(mutex_);
-  if (std::erase(caches_, cache) > 0) add_counts(withdrawn_, cache->stats());
+  const auto is_it = [&](const Member& member) { return member.cache == cache; };
+  if (std::erase_if(caches_, is_it) > 0) add_counts(withdrawn_, cache->stats());
 }
 
 void CacheRegistry::for_each_cache(base::FunctionRef<void(KvCache&)> work) {
   const std::lock_guard lock(mutex_);
-  for (KvCache* cache : caches_) work(*cache);
+  for (const Member& member : caches_) work(*member.cache);
 }
 
 CacheLabels CacheRegistry::cache_labels(const CacheLabels& labels) const {
-  return tiers_ == nullptr ? labels : ColdTiers::cache_labels(labels);
+  // The same with and without tiers, so that a file which one cache has saved suits any other.
+  return base::have_crypto() ? ColdTiers::cache_labels(labels) : labels;
 }
 
 std::shared_ptr<const TierTicket> CacheRegistry::begin_request(const std::string& name_space,
@@ -158,6 +171,32 @@ PathNames CacheRegistry::find_elsewhere(const std::string& name_space,
   return found;
 }
 
+std::size_t CacheRegistry::save(const std::filesystem::path& file) {
+  const Sealer sealer(sealer_options(options_));
+  CacheFileWriter writer(file, sealer);
+  std::size_t blocks = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Member& member : caches_) blocks += writer.add(*member.cache, *member.device);
+  }
+  writer.finish();
+  return blocks * device::kBlockTokens;
+}
+
+std::size_t CacheRegistry::load(const std::filesystem::path& file) {
+  const Sealer sealer(sealer_options(options_));
+  CacheFileReader reader(file, sealer);
+  std::size_t blocks = 0;
+  for (SavedRun run; reader.next(run);) {
+    const std::lock_guard lock(mutex_);
+    for (const Member& member : caches_) {
+      if (run.name_space != name_space_of(member.model_fields, run.salt, run.version)) continue;
+      blocks += restore(run, *member.cache, *member.device);
+    }
+  }
+  return blocks * device::kBlockTokens;
+}
+
 void CacheRegistry::count_validation(bool equal) {
   const std::lock_guard lock(mutex_);
   ++withdrawn_.validations;
@@ -167,8 +206,8 @@ void CacheRegistry::count_validation(bool equal) {
 CacheStats CacheRegistry::stats() const {
   const std::lock_guard lock(mutex_);
   CacheStats sum = withdrawn_;
-  for (const KvCache* cache : caches_) {
-    const CacheStats one = cache->stats();
+  for (const Member& member : caches_) {
+    const CacheStats one = member.cache->stats();
     add_counts(sum, one);
     sum.blocks_total += one.blocks_total;
     sum.blocks_cached += one.blocks_cached;
@@ -206,6 +245,10 @@ Invalidation PrefixCache::invalidate_salt(std::string_view salt) {
 Invalidation PrefixCache::invalidate_version(std::string_view salt, std::string_view version) {
   return impl_->invalidate_version(salt, version);
 }
+
+std::size_t PrefixCache::save(const std::filesystem::path& file) const { return impl_->save(file); }
+
+std::size_t PrefixCache::load(const std::filesystem::path& file) { return impl_->load(file); }
 
 bool PrefixCache::flush(std::chrono::milliseconds at_most) {
   return impl_->tiers() == nullptr || impl_->tiers()->flush(at_most);

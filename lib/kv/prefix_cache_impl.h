@@ -3,6 +3,7 @@
 #define INCIPIT_KV_PREFIX_CACHE_IMPL_H_
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -19,6 +20,11 @@
 #include "kv/kv_cache.h"
 
 namespace incipit::kv {
+
+/// What stands for a model, and for who may share: `model_fields` are tagged, length-prefixed
+/// fields of everything that changes KV bytes.
+std::string name_space_of(const std::string& model_fields, std::string_view salt,
+                          std::string_view version);
 
 /// The caches of the engines that share a PrefixCache, and the tiers behind them.
 ///
@@ -54,8 +60,9 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
     const KvCache* cache_ = nullptr;
   };
 
-  /// The registry must be owned by a shared_ptr.
-  [[nodiscard]] Registration add(KvCache& cache);
+  /// The registry must be owned by a shared_ptr. `model` is what the namespaces of the cache's
+  /// engine begin with.
+  [[nodiscard]] Registration add(KvCache& cache, device::Device& device, std::string model);
 
   const PrefixCacheOptions& options() const noexcept { return options_; }
   /// None without tiers.
@@ -80,6 +87,10 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   /// Another namespace, of any cache, that knows the first block of a prompt; no tokens: none does.
   PathNames find_elsewhere(const std::string& name_space, std::span<const TokenId> tokens);
 
+  /// See PrefixCache. Both return tokens.
+  std::size_t save(const std::filesystem::path& file);
+  std::size_t load(const std::filesystem::path& file);
+
   /// Notes that a hit was computed again.
   void count_validation(bool equal);
 
@@ -87,6 +98,12 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   CacheStats stats() const;
 
  private:
+  struct Member {
+    KvCache* cache = nullptr;
+    device::Device* device = nullptr;
+    std::string model_fields = {};
+  };
+
   void withdraw(const KvCache* cache) noexcept;
   void for_each_cache(base::FunctionRef<void(KvCache&)> work);
   Invalidation forget(LabelKind kind, std::string_view name,
@@ -97,8 +114,8 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   const base::Log log_;
   std::unique_ptr<ColdTiers> tiers_;
   mutable std::mutex mutex_;
-  std::vector<KvCache*> caches_;  // guarded by mutex_
-  CacheStats withdrawn_;          // guarded by mutex_; and what is counted here
+  std::vector<Member> caches_;  // guarded by mutex_
+  CacheStats withdrawn_;        // guarded by mutex_; and what is counted here
 };
 
 }  // namespace incipit::kv

@@ -240,14 +240,16 @@ void PrefixLoad::cancel() {
   uploaded_.wait(lock, [this] { return uploads_ == 0; });
 }
 
-PrefixLoad::Result PrefixLoad::result() const {
+PrefixLoad::Result PrefixLoad::take(std::size_t computed) {
   const std::lock_guard lock(mutex_);
   Result result;
   result.tier = tiers_[tier_];
-  for (const Part& part : parts_) {
-    if (part.state == State::kLoaded) {
-      result.loaded.push_back({part.first, part.blocks, part.labels});
-    }
+  for (Part& part : parts_) {
+    if (part.state != State::kLoaded || part.end() * kBlockTokens > computed) continue;
+    if (std::exchange(part.taken, true)) continue;
+    const std::size_t known = std::max(part.first * kBlockTokens, options_.known_tokens);
+    result.loaded.push_back(
+        {part.first, part.blocks, part.end() * kBlockTokens - known, part.labels});
   }
   return result;
 }

@@ -47,6 +47,7 @@ class PrefixLoad {
     std::string name_space = {};
     std::vector<TokenId> tokens = {};  // whole blocks of the prompt that may be loaded
     std::size_t known = 0;             // blocks that the pool has
+    std::size_t known_tokens = 0;      // and a front of the next: does not count as loaded
     LoadTarget target = {};
     // Something has arrived, or nothing more will. Called with a lock held: it must not call back.
     std::function<void()> on_change = {};
@@ -77,14 +78,15 @@ class PrefixLoad {
   /// A run of loaded blocks.
   struct Loaded {
     std::size_t first = 0, blocks = 0;
+    std::size_t tokens = 0;   // that were not known before
     EntryLabels labels = {};  // of the entry
   };
   struct Result {
     ColdTier* tier = nullptr;  // where it came from
     std::vector<Loaded> loaded = {};
   };
-  /// When finished or cancelled.
-  Result result() const;
+  /// What has arrived in front of `computed`, each part once.
+  Result take(std::size_t computed);
 
  private:
   enum class State { kWanted, kFetching, kUploading, kLoaded, kGone };  // kGone: compute's, or lost
@@ -94,6 +96,7 @@ class PrefixLoad {
     Digest256 extent = {};              // the prefix that ends with it
     State state = State::kWanted;
     EntryLabels labels = {};  // kLoaded: of the entry
+    bool taken = false;       // take() has given it
     std::size_t end() const noexcept { return first + blocks; }
   };
 

@@ -41,6 +41,13 @@ WallSeconds wall_seconds_now() noexcept {
       .count();
 }
 
+SealerOptions sealer_options(const PrefixCacheOptions& options) {
+  SealerOptions sealer;
+  sealer.key = options.encryption_key;
+  sealer.key_epoch = options.key_epoch;
+  return sealer;
+}
+
 Sealer::Sealer(SealerOptions options)
     : now_(std::move(options.now)), key_epoch_(options.key_epoch) {
   static_assert(sizeof(Header) == kHeaderBytes && std::is_trivially_copyable_v<Header>);

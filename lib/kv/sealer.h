@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/crypto.h"
+#include "incipit/prefix_cache.h"
 #include "incipit/store.h"
 #include "kv/prefix_chain.h"
 
@@ -35,6 +36,8 @@ struct SealerOptions {
   std::uint32_t key_epoch = 0;
   std::function<WallSeconds()> now = wall_seconds_now;
 };
+
+SealerOptions sealer_options(const PrefixCacheOptions& options);
 
 /// Makes records that prove themselves, and checks them: what open() gives is what was sealed under
 /// this very name, whole, and has not expired.

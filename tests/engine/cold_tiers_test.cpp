@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -400,66 +401,6 @@ TEST_CASE("validation finds wrong KV that proves itself, and empties the namespa
   CHECK(fingerprint(run(engine, ids)) == expected);
   CHECK(engine.cache().stats().validations == 2);
   CHECK(engine.cache().stats().mismatches == 1);
-}
-
-TEST_CASE("validate() compares a text's reused KV with a direct forward pass") {
-  const TinyModelFile file;
-  Engine engine(file.options());
-  const std::string text = "a static text that is long enough to fill one block of tokens or two";
-  CHECK(engine.validate(text).reused_tokens == 0);
-  const CacheValidation good = engine.validate(text);
-  CHECK(good.reused_tokens > 0);
-  CHECK(good.tokens == engine.tokenize(text).size());
-  CHECK(good.equal);
-  CHECK(engine.cache().stats().validations == 1);
-  CHECK(engine.cache().stats().mismatches == 0);
-  CHECK_THROWS_AS(engine.validate(""), Error);
-}
-
-TEST_CASE("explain_miss() says how far a prompt is known, and why not further") {
-  const TinyModelFile file;
-  const auto store = make_memory_store(64 << 20);
-  Engine engine(file.options(), cache_on(store));
-  const std::string text =
-      "one two three four five six seven eight nine ten eleven twelve thirteen";
-  const auto reason = [&](const std::string& prompt, const CacheLabels& labels = {}) {
-    return engine.explain_miss(prompt, labels).reason;
-  };
-  CHECK(reason(text) == MissReason::kNeverStored);
-  CHECK(engine.explain_miss(text).missing_token == engine.tokenize(text).front());
-  engine.prefetch(text, {.salt = "a"});
-  CHECK(reason(text, {.salt = "a"}) == MissReason::kNothingMissing);
-  CHECK(reason(text) == MissReason::kOtherSalt);
-  CHECK(reason(text, {.salt = "a", .version = "2"}) == MissReason::kOtherVersion);
-  CHECK(engine.invalidate_prefix(text, {.salt = "a"}).complete());
-  CHECK(reason(text, {.salt = "a"}) == MissReason::kInvalidated);
-  engine.prefetch(text);
-  const auto known = engine.explain_miss(text + " and then something else that nobody asked");
-  CHECK(known.reason == MissReason::kNeverStored);
-  CHECK(known.known_tokens > 0);
-  CHECK(known.prompt_tokens > known.known_tokens);
-  CHECK_FALSE(known.missing_text.empty());
-  REQUIRE(engine.cache().flush(10s));
-  CHECK(engine.explain_miss(text).stored_tokens > 0);
-  CHECK(engine.explain_miss(text).stored_in == "memory");
-  CHECK(engine.explain_miss("").reason == MissReason::kNothingMissing);
-}
-
-TEST_CASE("a pinned text outlives what is used later") {
-  const TinyModelFile file;
-  EngineOptions options = file.options();
-  options.kv_pool_bytes = 20 * Engine(options).model().pool_bytes_per_block;
-  const std::string text = "a static text that is long enough to fill one block of tokens or two";
-  for (const bool pinned : {false, true}) {
-    Engine engine(options);
-    engine.prefetch(text);
-    const std::size_t known = engine.explain_miss(text).known_tokens;
-    REQUIRE(known >= 16);
-    if (pinned) CHECK(engine.pin(text, 1000s) > 0);
-    CHECK(engine.pin("what nobody has computed", 1000s) == 0);
-    for (std::uint32_t i = 0; i < 10; ++i) run(engine, random_ids(150, i));
-    CHECK(engine.explain_miss(text).known_tokens == (pinned ? known / 16 * 16 : 0));
-  }
 }
 
 TEST_CASE("requests of many threads over a small pool and a tier give the uncached bits") {

@@ -243,8 +243,8 @@ TEST_CASE("what is damaged is rejected, counted, and can be stored again") {
 
 TEST_CASE("what was forgotten is neither found nor read, and is no damage") {
   Fixture fixture;
-  const Digest256 tag = kv::label_digest(kv::LabelKind::kTag, "t");
-  const Digest256 session = kv::label_digest(kv::LabelKind::kSession, "s");
+  const kv::LabelDigest tag = kv::label_digest(kv::LabelKind::kTag, "t");
+  const kv::LabelDigest session = kv::label_digest(kv::LabelKind::kSession, "s");
   kv::EntryLabels labels{*fixture.tier.epochs().current(std::span(&tag, 1)), {}};
   REQUIRE(fixture.write(0, 4));
   REQUIRE(fixture.write(4, 4, labels));

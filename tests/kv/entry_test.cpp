@@ -24,14 +24,15 @@ using kv::Pointer;
 // Where things lie in the body of an extent, and of a pointer.
 constexpr std::size_t kBlocks = 4, kBlockBytes = 8, kExtentLabels = 48;
 constexpr std::size_t kPointerLabels = 72;
-constexpr std::size_t kLabelBytes = 48;
+constexpr std::size_t kLabelBytes = 32;
 
 Digest256 digest(int number) { return base::sha256(base::as_bytes(std::to_string(number))); }
 
 std::vector<kv::LabelEpoch> some_labels(std::size_t count, int seed) {
   std::vector<kv::LabelEpoch> labels;
   for (std::size_t i = 0; i < count; ++i) {
-    kv::LabelEpoch label{digest(seed + static_cast<int>(i)), {}};
+    kv::LabelEpoch label{
+        kv::label_digest(LabelKind::kTag, std::to_string(seed + static_cast<int>(i))), {}};
     label.epoch.fill(static_cast<std::byte>(0x80 | i));  // no count
     labels.push_back(label);
   }
@@ -213,7 +214,7 @@ TEST_CASE("a pointer that is cut, goes on or counts wrong is none") {
 }
 
 TEST_CASE("labels of different kinds or names have different digests") {
-  std::set<Digest256> digests;
+  std::set<kv::LabelDigest> digests;
   for (int kind = 0; kind <= 5; ++kind) {
     for (const std::string_view name : {"", "a", "b", "aa"}) {
       digests.insert(kv::label_digest(static_cast<LabelKind>(kind), name));

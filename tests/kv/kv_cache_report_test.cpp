@@ -17,7 +17,6 @@
 namespace incipit::test {
 namespace {
 
-using kv::CacheEvent;
 using kv::EventLog;
 using kv::Gone;
 using kv::KvCache;

@@ -14,15 +14,15 @@
 namespace incipit::test {
 namespace {
 
-using kv::Digest256;
 using kv::EntryLabels;
 using kv::Epoch;
+using kv::LabelDigest;
 using kv::LabelEpoch;
 using kv::LabelEpochs;
 
 constexpr std::int64_t kSecond = LabelEpochs::kMaxAge.count();
 
-Digest256 label(int number) {
+LabelDigest label(int number) {
   return kv::label_digest(kv::LabelKind::kTag, std::to_string(number));
 }
 
@@ -35,15 +35,15 @@ struct Process {
         epochs(guarded, sealer, clock.steady(), remembered) {}
 
   std::optional<Epoch> current(int number) {
-    const Digest256 labels[] = {label(number)};
+    const LabelDigest labels[] = {label(number)};
     const auto epoch = epochs.current(labels);
     return epoch ? std::optional(epoch->front().epoch) : std::nullopt;
   }
   bool holds(int number, const std::optional<Epoch>& epoch) {
     return epochs.hold({{{label(number), epoch.value()}}, {}});
   }
-  std::set<Digest256> refresh() {
-    std::vector<Digest256> changed;
+  std::set<LabelDigest> refresh() {
+    std::vector<LabelDigest> changed;
     epochs.refresh(changed, [this] { ++changes; });
     return {changed.begin(), changed.end()};
   }
@@ -61,7 +61,7 @@ struct TwoProcesses {
   Process a{store, clock}, b{store, clock};
 };
 
-using Labels = std::set<Digest256>;
+using Labels = std::set<LabelDigest>;
 
 TEST_CASE("labels have one epoch for all who use a store, also later") {
   TwoProcesses two;
@@ -123,11 +123,11 @@ TEST_CASE("who is told of a change is told before anybody can see it") {
   two.b.refresh();
   two.a.epochs.renew(label(1));
   two.clock.move_milliseconds(kSecond);
-  std::vector<Digest256> changed;
+  std::vector<LabelDigest> changed;
   bool saw_old = false;
   two.b.epochs.refresh(changed, [&] { saw_old = two.b.current(1) == old && two.b.holds(1, old); });
   CHECK(saw_old);
-  CHECK(changed == std::vector<Digest256>{label(1)});
+  CHECK(changed == std::vector<LabelDigest>{label(1)});
 }
 
 TEST_CASE("a missing or damaged epoch means a fresh one") {
@@ -244,7 +244,7 @@ TEST_CASE("labels that are too many to remember are reported as changed") {
   Process process(store, clock, 8);
   process.refresh();
   for (int i = 0; i < 50; ++i) process.current(i);
-  const std::set<Digest256> lost = process.refresh();
+  const std::set<LabelDigest> lost = process.refresh();
   CHECK(lost.size() >= 50 - 2 * 8);
   CHECK(lost.size() <= 50 - 8);
   // The last ones are remembered: to ask for them costs no call.
@@ -323,7 +323,7 @@ TEST_CASE("threads of two processes agree in the end") {
       std::mt19937 random(seed);
       for (int i = 0; i < 300; ++i) {
         const int number = static_cast<int>(random() % 5);
-        std::vector<Digest256> changed;
+        std::vector<LabelDigest> changed;
         switch (random() % 4) {
           case 0:
             process.epochs.refresh(changed, [] {});

@@ -35,7 +35,7 @@ std::uint64_t ModelCache::identity(const Key& key) {
   return hash;
 }
 
-void ModelCache::begin(kv::Time now, const std::vector<kv::CacheEvent>& events) {
+void ModelCache::begin(kv::Time now, const std::vector<CacheEvent>& events) {
   must(events_.empty(), "a step was not ended");
   now_ = now;
   events_.assign(events.begin(), events.end());
@@ -43,16 +43,16 @@ void ModelCache::begin(kv::Time now, const std::vector<kv::CacheEvent>& events) 
 
 void ModelCache::end() const { must(events_.empty(), "something happened that is not expected"); }
 
-kv::CacheEvent ModelCache::next_event() {
+CacheEvent ModelCache::next_event() {
   must(!events_.empty(), "something did not happen that is expected");
-  const kv::CacheEvent event = events_.front();
+  const CacheEvent event = events_.front();
   events_.pop_front();
   return event;
 }
 
 ModelCache::At ModelCache::next_removed() {
-  const kv::CacheEvent event = next_event();
-  must(event.kind == kv::CacheEvent::Kind::kRemoved, "a removal is expected");
+  const CacheEvent event = next_event();
+  must(event.kind == CacheEvent::Kind::kRemoved, "a removal is expected");
   const auto found = identities_.find(event.identity);
   must(found != identities_.end(), "what is removed was not there");
   return found->second;
@@ -360,8 +360,8 @@ void ModelCache::commit(Table& table, const Tokens& tokens) {
     made.hits = 0;
     made.created = ++clock_;
     identities_[identity(entry->first)] = entry;
-    const kv::CacheEvent event = next_event();
-    must(event.kind == kv::CacheEvent::Kind::kStored && event.parent == parent &&
+    const CacheEvent event = next_event();
+    must(event.kind == CacheEvent::Kind::kStored && event.parent == parent &&
              event.identity == identity(entry->first),
          "another block is stored than is expected");
   }

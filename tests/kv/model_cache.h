@@ -66,7 +66,7 @@ class ModelCache {
   explicit ModelCache(const kv::KvCacheOptions& options) : options_(options) {}
 
   /// Before each step: the time, and what the real cache has told of it.
-  void begin(kv::Time now, const std::vector<kv::CacheEvent>& events);
+  void begin(kv::Time now, const std::vector<CacheEvent>& events);
   /// After each step: that nothing happened that was not expected.
   void end() const;
 
@@ -117,7 +117,7 @@ class ModelCache {
   std::size_t free() const { return options_.blocks - live_; }
   std::size_t idle() const;
 
-  kv::CacheEvent next_event();
+  CacheEvent next_event();
   At next_removed();
   void erase(At at);
   void evict_for(const std::string* owner, bool check_rank = true);
@@ -143,7 +143,7 @@ class ModelCache {
 
   kv::KvCacheOptions options_;
   kv::Time now_ = {};
-  std::deque<kv::CacheEvent> events_ = {};
+  std::deque<CacheEvent> events_ = {};
   std::size_t live_ = 0;  // blocks that somebody holds
   Entries entries_ = {};
   std::unordered_map<std::uint64_t, At> identities_ = {};

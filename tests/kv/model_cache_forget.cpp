@@ -38,7 +38,7 @@ std::size_t ModelCache::remove_where(Wanted&& wanted) {
 }
 
 void ModelCache::clear() {
-  must(next_event().kind == kv::CacheEvent::Kind::kCleared, "clear() tells of it");
+  must(next_event().kind == CacheEvent::Kind::kCleared, "clear() tells of it");
   entries_.clear();
   identities_.clear();
   cut_where([](const Table&) { return true; });

@@ -41,8 +41,8 @@ TEST_CASE("statistics are summed over engines, and clear() reaches all") {
   KvCache a(device, tiny_layout(), {.blocks = 4});
   KvCache b(device, tiny_layout(), {.blocks = 8});
   const auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
-  const CacheRegistry::Registration of_a = registry->add(a);
-  const CacheRegistry::Registration of_b = registry->add(b);
+  const CacheRegistry::Registration of_a = registry->add(a, device, "");
+  const CacheRegistry::Registration of_b = registry->add(b, device, "");
   run(device, a, ids(40));
   run(device, a, ids(40));
   run(device, b, ids(100));
@@ -72,10 +72,10 @@ TEST_CASE("an engine that goes takes its blocks along and leaves its counts") {
   FakeDevice device;
   const auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
   KvCache stays(device, tiny_layout(), {.blocks = 4});
-  const CacheRegistry::Registration registration = registry->add(stays);
+  const CacheRegistry::Registration registration = registry->add(stays, device, "");
   for (int i = 0; i < 3; ++i) {
     KvCache cache(device, tiny_layout(), {.blocks = 2});
-    const CacheRegistry::Registration goes = registry->add(cache);
+    const CacheRegistry::Registration goes = registry->add(cache, device, "");
     run(device, cache, ids(32));
     run(device, cache, ids(32, 100));
     CHECK(registry->stats().blocks_total == 6);
@@ -93,14 +93,14 @@ TEST_CASE("a registration can be moved, withdraws once and keeps the registry al
   FakeDevice device;
   KvCache cache(device, tiny_layout(), {.blocks = 2});
   auto registry = std::make_shared<CacheRegistry>(PrefixCacheOptions{});
-  CacheRegistry::Registration first = registry->add(cache);
+  CacheRegistry::Registration first = registry->add(cache, device, "");
   CacheRegistry::Registration second(std::move(first));
   CHECK(registry->stats().blocks_total == 2);
   first = std::move(second);
   CHECK(registry->stats().blocks_total == 2);
   first = {};
   CHECK(registry->stats().blocks_total == 0);
-  first = registry->add(cache);
+  first = registry->add(cache, device, "");
   const std::weak_ptr<CacheRegistry> watch = registry;
   registry.reset();
   CHECK_FALSE(watch.expired());
@@ -128,7 +128,7 @@ TEST_CASE("engines come and go while others look") {
       for (int round = 0; round < 50; ++round) {
         FakeDevice device;
         KvCache cache(device, tiny_layout(), {.blocks = 3});
-        const CacheRegistry::Registration registration = registry->add(cache);
+        const CacheRegistry::Registration registration = registry->add(cache, device, "");
         KvCache::Match match;
         if (!cache.start("n", ids(20), 20, match)) ++wrong;
       }

@@ -17,6 +17,8 @@
 namespace incipit::test {
 namespace {
 
+constexpr std::size_t kEnd = static_cast<std::size_t>(-1);
+
 using kv::ColdTier;
 using kv::PrefixLoad;
 using std::chrono::milliseconds;
@@ -162,7 +164,7 @@ TEST_CASE("all that a tier has is loaded, and no more") {
   CHECK(load->advance(stored * kBlock) == stored * kBlock);
   CHECK(fixture.run(*load, 0, 100) == (200 - stored) * kBlock);
   CHECK(fixture.all_right());
-  const PrefixLoad::Result result = load->result();
+  const PrefixLoad::Result result = load->take(kEnd);
   CHECK(result.tier == &fixture.first);
   std::size_t blocks = 0;
   for (const PrefixLoad::Loaded& part : result.loaded) {
@@ -184,8 +186,10 @@ TEST_CASE("what the pool has is not loaded") {
   // A part of a block that the pool had copied does not matter.
   CHECK(load->advance(known * kBlock + 5) == 130 * kBlock);
   CHECK(fixture.all_right());
-  REQUIRE_FALSE(load->result().loaded.empty());
-  CHECK(load->result().loaded.front().first == known);
+  const PrefixLoad::Result taken = load->take(kEnd);
+  REQUIRE_FALSE(taken.loaded.empty());
+  CHECK(taken.loaded.front().first == known);
+  CHECK(load->take(kEnd).loaded.empty());  // each part once
 }
 
 TEST_CASE("the tier that has most is taken, the first of equals") {
@@ -196,7 +200,7 @@ TEST_CASE("the tier that has most is taken, the first of equals") {
   load->search();
   load->fetch();
   const bool second = fixture.second.store().size_bytes() > fixture.first.store().size_bytes();
-  CHECK(load->result().tier == (second ? &fixture.second : &fixture.first));
+  CHECK(load->take(kEnd).tier == (second ? &fixture.second : &fixture.first));
   CHECK(load->advance(0) == (second ? 80 : 70) * kBlock);
 }
 
@@ -238,7 +242,7 @@ TEST_CASE("compute takes from the front what has not come, whole extents at a ti
   CHECK(load->claim(5, 10000) == 10000);
   CHECK(load->finished(5));
   load->fetch();
-  CHECK(load->result().loaded.empty());
+  CHECK(load->take(kEnd).loaded.empty());
 }
 
 TEST_CASE("what compute has taken before the search ends is not loaded") {
@@ -366,7 +370,7 @@ TEST_CASE("nothing is written and nobody is told once a load is cancelled") {
     CHECK(std::equal(at_cancel.begin(), at_cancel.end(), fixture.cache.pool().data));
     CHECK(fixture.changes == changes);
     CHECK(load->finished(200 * kBlock));
-    for (const PrefixLoad::Loaded& part : load->result().loaded) {
+    for (const PrefixLoad::Loaded& part : load->take(kEnd).loaded) {
       for (std::size_t i = 0; i < part.blocks; ++i) CHECK(fixture.block_is_right(part.first + i));
     }
     load->cancel();
@@ -380,7 +384,7 @@ TEST_CASE("a load that is cancelled before its search loads nothing") {
   load->cancel();
   CHECK(load->search() == 0);
   load->fetch();
-  CHECK(load->result().loaded.empty());
+  CHECK(load->take(kEnd).loaded.empty());
   CHECK(fixture.changes == 0);
 }
 

@@ -39,7 +39,7 @@ class TierNode {
                 .time_to_live = options.time_to_live,
                 .hot_sessions = options.hot_sessions}),
         registry_(std::make_shared<kv::CacheRegistry>(std::move(options), clock.steady())),
-        registration_(registry_->add(cache_)) {}
+        registration_(registry_->add(cache_, device_, "")) {}
 
   static std::string name_space(const CacheLabels& labels) {
     return base::FieldWriter().add("salt", labels.salt).add("version", labels.version).str();
@@ -115,7 +115,7 @@ class TierNode {
     load->cancel();
     if (!keep) return;
     sequence.commit();
-    tiers().loaded(cache_, sequence.table(), load->result());
+    tiers().loaded(cache_, sequence.table(), load->take(static_cast<std::size_t>(-1)));
   }
 
   FakeDevice device_;

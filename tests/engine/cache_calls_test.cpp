@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Engine does for its cache.
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "engine/tiny_engine.h"
+#include "incipit/engine.h"
+#include "incipit/store.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace incipit;
+using namespace incipit::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+GenerateResult run(Engine& engine, std::span<const TokenId> ids) {
+  return engine.generate_with_cache(ids, whole_rows(engine, 3));
+}
+
+}  // namespace
+
+TEST_CASE("validate() compares a text's reused KV with a direct forward pass") {
+  const TinyModelFile file;
+  Engine engine(file.options());
+  const std::string text = "a static text that is long enough to fill one block of tokens or two";
+  CHECK(engine.validate(text).reused_tokens == 0);
+  const CacheValidation good = engine.validate(text);
+  CHECK(good.reused_tokens > 0);
+  CHECK(good.tokens == engine.tokenize(text).size());
+  CHECK(good.equal);
+  CHECK(engine.cache().stats().validations == 1);
+  CHECK(engine.cache().stats().mismatches == 0);
+  CHECK_THROWS_AS(engine.validate(""), Error);
+}
+
+TEST_CASE("explain_miss() says how far a prompt is known, and why not further") {
+  const TinyModelFile file;
+  PrefixCacheOptions options;
+  options.tiers = {{.store = make_memory_store(64 << 20)}};
+  Engine engine(file.options(), std::make_shared<PrefixCache>(options));
+  const std::string text =
+      "one two three four five six seven eight nine ten eleven twelve thirteen";
+  const auto reason = [&](const std::string& prompt, const CacheLabels& labels = {}) {
+    return engine.explain_miss(prompt, labels).reason;
+  };
+  CHECK(reason(text) == MissReason::kNeverStored);
+  CHECK(engine.explain_miss(text).missing_token == engine.tokenize(text).front());
+  engine.prefetch(text, {.salt = "a"});
+  CHECK(reason(text, {.salt = "a"}) == MissReason::kNothingMissing);
+  CHECK(reason(text) == MissReason::kOtherSalt);
+  CHECK(reason(text, {.salt = "a", .version = "2"}) == MissReason::kOtherVersion);
+  CHECK(engine.invalidate_prefix(text, {.salt = "a"}).complete());
+  CHECK(reason(text, {.salt = "a"}) == MissReason::kInvalidated);
+  engine.prefetch(text);
+  const auto known = engine.explain_miss(text + " and then something else that nobody asked");
+  CHECK(known.reason == MissReason::kNeverStored);
+  CHECK(known.known_tokens > 0);
+  CHECK(known.prompt_tokens > known.known_tokens);
+  CHECK_FALSE(known.missing_text.empty());
+  REQUIRE(engine.cache().flush(10s));
+  CHECK(engine.explain_miss(text).stored_tokens > 0);
+  CHECK(engine.explain_miss(text).stored_in == "memory");
+  CHECK(engine.explain_miss("").reason == MissReason::kNothingMissing);
+}
+
+TEST_CASE("who follows the events knows what a snapshot says") {
+  const TinyModelFile file;
+  PrefixCacheOptions options;
+  options.event_buffer = 1000;
+  EngineOptions small = file.options();
+  small.kv_pool_bytes = 20 * Engine(small).model().pool_bytes_per_block;
+  Engine engine(small, std::make_shared<PrefixCache>(options));
+  std::set<std::uint64_t> known;
+  CacheEvents seen;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    run(engine, random_ids(100 + 20 * (i % 3), i % 5));
+    if (i == 5) engine.cache().clear();
+    seen = engine.cache_events(seen.next);
+    CHECK_FALSE(seen.lost);
+    for (const CacheEvent& event : seen.events) {
+      if (event.kind == CacheEvent::Kind::kStored) known.insert(event.identity);
+      if (event.kind == CacheEvent::Kind::kRemoved) CHECK(known.erase(event.identity) == 1);
+      if (event.kind == CacheEvent::Kind::kCleared) known.clear();
+    }
+    const CacheEvents snapshot = engine.cache_snapshot();
+    CHECK(snapshot.next == seen.next);
+    std::set<std::uint64_t> there;
+    for (const CacheEvent& event : snapshot.events) there.insert(event.identity);
+    CHECK(there == known);
+  }
+  CHECK(engine.cache_events(0, 1).events.size() == 1);
+  CHECK(Engine(file.options()).cache_events(0).events.empty());
+}
+
+TEST_CASE("a saved cache is loaded by a new engine, and gives the same bits") {
+  const TinyModelFile file;
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "saved";
+  const auto ids = random_ids(200, 17);
+  std::string expected;
+  {
+    Engine engine(file.options());
+    expected = fingerprint(run(engine, ids));
+    CHECK(engine.cache().save(path) == 192);
+  }
+  Engine engine(file.options());
+  CHECK(engine.cache().load(path) == 192);
+  const GenerateResult result = run(engine, ids);
+  CHECK(result.reused_tokens == 192);
+  CHECK(fingerprint(result) == expected);
+  Engine other(TinyModelFile({.seed = 3}).options());
+  CHECK(other.cache().load(path) == 0);
+}
+
+TEST_CASE("a pinned text outlives what is used later") {
+  const TinyModelFile file;
+  EngineOptions options = file.options();
+  options.kv_pool_bytes = 20 * Engine(options).model().pool_bytes_per_block;
+  const std::string text = "a static text that is long enough to fill one block of tokens or two";
+  for (const bool pinned : {false, true}) {
+    Engine engine(options);
+    engine.prefetch(text);
+    const std::size_t known = engine.explain_miss(text).known_tokens;
+    REQUIRE(known >= 16);
+    if (pinned) CHECK(engine.pin(text, 1000s) > 0);
+    CHECK(engine.pin("what nobody has computed", 1000s) == 0);
+    for (std::uint32_t i = 0; i < 10; ++i) run(engine, random_ids(150, i));
+    CHECK(engine.explain_miss(text).known_tokens == (pinned ? known / 16 * 16 : 0));
+  }
+}
