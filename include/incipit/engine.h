@@ -51,6 +51,8 @@ struct EngineOptions {
   std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
   KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
   Activations activations = Activations::kMixed;  ///< See there; no effect on F32 and F16 weights.
+  /// Rounds F16 matrices to BF16, which CPUs with BF16 dot products multiply several times faster.
+  bool f16_as_bf16 = false;
   CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
   unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
   std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.

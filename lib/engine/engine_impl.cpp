@@ -131,7 +131,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       tokenizer_(file->tokenizer()),
       prompt_encoder_(tokenizer_, kRememberedTexts),
       chat_format_(text::ChatFormat::recognize(file->chat_template())),
-      transformer_(*device_, file->config(), file->load_weights(*device_, options.on_load)),
+      transformer_(*device_, file->config(),
+                   file->load_weights(*device_, options.on_load, options.f16_as_bf16)),
       context_(context_of(options, transformer_.config())),
       cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
       kv_(make_kv_cache(options, cache_->impl_->options(), context_, transformer_.config(),
@@ -143,6 +144,7 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       scheduler_(std::make_unique<engine::Scheduler>(
           transformer_, *kv_, cache_->impl_->tiers(), tokenizer_,
           engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
+  if (options.f16_as_bf16) info_.numerics += "/f16-as-bf16";
   if (log_) {
     log_.info("loaded " + info_.architecture + " model '" + info_.name +
               "': " + std::to_string(info_.parameters) + " parameters, context " +

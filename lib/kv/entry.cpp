@@ -2,8 +2,8 @@
 #include "kv/entry.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "device/kv_layout.h"
@@ -44,44 +44,32 @@ class Output {
   std::span<std::byte> out_;
 };
 
-// Reads untrusted bytes; once they have run out, everything is zero and ok() is false.
-class Input {
- public:
-  explicit Input(base::Bytes bytes) : bytes_(bytes) {}
-  template <class T>
-  T get() {
-    T value = {};
-    const base::Bytes from = take(sizeof(T));
-    if (!from.empty()) std::memcpy(&value, from.data(), sizeof(T));
-    return value;
-  }
-  base::Bytes take(std::uint64_t count) {
-    ok_ = ok_ && count <= bytes_.size();
-    if (!ok_) return {};
-    const base::Bytes taken = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return taken;
-  }
-  EntryLabels labels() {
-    EntryLabels labels;
-    for (std::vector<LabelEpoch>* some : {&labels.all, &labels.any}) {
-      const auto count = get<std::uint32_t>();
-      ok_ = ok_ && count <= kMaxLabels && count * kLabelBytes <= bytes_.size();
-      some->resize(ok_ ? count : 0);
-      for (LabelEpoch& label : *some) {
-        label.label = get<LabelDigest>();
-        label.epoch = get<Epoch>();
-      }
+EntryLabels get_labels(base::ByteReader& in) {
+  EntryLabels labels;
+  for (std::vector<LabelEpoch>* some : {&labels.all, &labels.any}) {
+    const auto count = in.read<std::uint32_t>();
+    if (count > kMaxLabels) in.fail("it names too many labels");
+    some->resize(count);
+    for (LabelEpoch& label : *some) {
+      label.label = in.read<LabelDigest>();
+      label.epoch = in.read<Epoch>();
     }
-    return labels;
   }
-  bool ok() const noexcept { return ok_; }
-  bool at_end() const noexcept { return ok_ && bytes_.empty(); }
+  return labels;
+}
 
- private:
-  base::Bytes bytes_;
-  bool ok_ = true;
-};
+// What `parse` makes of untrusted bytes; none where it finds them damaged.
+template <class Parse>
+auto parsed(base::Bytes body, Parse parse) -> decltype(parse(std::declval<base::ByteReader&>())) {
+  try {
+    base::ByteReader in(body, "record");
+    auto result = parse(in);
+    if (in.remaining() > 0) return std::nullopt;
+    return result;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -120,25 +108,25 @@ std::span<std::byte> write_extent(const ExtentFacts& facts, std::span<std::byte>
 }
 
 std::optional<Extent> read_extent(base::Bytes body, const ExtentFacts& wanted) {
-  Input in(body);
-  const auto first_block = in.get<std::uint32_t>();
-  const auto blocks = in.get<std::uint32_t>();
-  const auto block_bytes = in.get<std::uint64_t>();
-  const auto parent = in.get<Digest256>();
-  if (!in.ok() || first_block != wanted.first_block || blocks < wanted.blocks ||
-      blocks > kMaxExtentBlocks || block_bytes != wanted.block_bytes || parent != wanted.parent) {
-    return std::nullopt;
-  }
-  Extent extent;
-  extent.labels = in.labels();
-  const base::Bytes tokens = in.take(blocks * sizeof(TokenId[device::kBlockTokens]));
-  const base::Bytes payload = in.take(blocks * block_bytes);
-  if (!in.at_end() ||
-      !std::ranges::equal(tokens.first(wanted.tokens.size_bytes()), std::as_bytes(wanted.tokens))) {
-    return std::nullopt;
-  }
-  extent.payload = payload.first(wanted.payload_bytes());
-  return extent;
+  return parsed(body, [&](base::ByteReader& in) -> std::optional<Extent> {
+    const auto first_block = in.read<std::uint32_t>();
+    const auto blocks = in.read<std::uint32_t>();
+    const auto block_bytes = in.read<std::uint64_t>();
+    const auto parent = in.read<Digest256>();
+    if (first_block != wanted.first_block || blocks < wanted.blocks || blocks > kMaxExtentBlocks ||
+        block_bytes != wanted.block_bytes || parent != wanted.parent) {
+      return std::nullopt;
+    }
+    Extent extent;
+    extent.labels = get_labels(in);
+    const base::Bytes tokens = in.take(blocks * sizeof(TokenId[device::kBlockTokens]));
+    extent.payload = in.take(blocks * block_bytes).first(wanted.payload_bytes());
+    if (!std::ranges::equal(tokens.first(wanted.tokens.size_bytes()),
+                            std::as_bytes(wanted.tokens))) {
+      return std::nullopt;
+    }
+    return extent;
+  });
 }
 
 std::size_t Pointer::bytes() const noexcept { return kPointerFixedBytes + labels.bytes(); }
@@ -154,15 +142,16 @@ void write_pointer(const Pointer& pointer, std::span<std::byte> body) {
 }
 
 std::optional<Pointer> read_pointer(base::Bytes body, const Digest256& prefix) {
-  Input in(body);
-  Pointer pointer;
-  pointer.prefix = in.get<Digest256>();
-  pointer.extent = in.get<Digest256>();
-  pointer.first_block = in.get<std::uint32_t>();
-  pointer.blocks = in.get<std::uint32_t>();
-  pointer.labels = in.labels();
-  if (!in.at_end() || pointer.prefix != prefix) return std::nullopt;
-  return pointer;
+  return parsed(body, [&](base::ByteReader& in) -> std::optional<Pointer> {
+    Pointer pointer;
+    pointer.prefix = in.read<Digest256>();
+    pointer.extent = in.read<Digest256>();
+    pointer.first_block = in.read<std::uint32_t>();
+    pointer.blocks = in.read<std::uint32_t>();
+    pointer.labels = get_labels(in);
+    if (pointer.prefix != prefix) return std::nullopt;
+    return pointer;
+  });
 }
 
 }  // namespace incipit::kv

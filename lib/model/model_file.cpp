@@ -21,8 +21,10 @@ class OpenedModel final : public ModelFile {
   const std::string& chat_template() const noexcept override { return parts_.chat_template; }
 
   ModelWeights load_weights(device::Device& device,
-                            const std::function<void(double fraction)>& progress) const override {
-    return model::load_weights(parts_.tensors, *parts_.names, parts_.config, device, progress);
+                            const std::function<void(double fraction)>& progress,
+                            bool f16_as_bf16) const override {
+    return model::load_weights(parts_.tensors, *parts_.names, parts_.config, device, progress,
+                               f16_as_bf16);
   }
 
  private:

@@ -23,9 +23,11 @@ class ModelFile {
   virtual const std::string& chat_template() const noexcept = 0;  // empty: none
 
   /// Reads the tensors one by one into the device's layout; holds at most one in the file's form.
-  /// Throws Error{kModelUnreadable} for a tensor that is missing or of a wrong shape or type.
+  /// `f16_as_bf16`: F16 matrices are rounded to BF16, and the digest is another one. Throws
+  /// Error{kModelUnreadable} for a tensor that is missing or of a wrong shape or type.
   virtual ModelWeights load_weights(device::Device& device,
-                                    const std::function<void(double fraction)>& progress) const = 0;
+                                    const std::function<void(double fraction)>& progress,
+                                    bool f16_as_bf16 = false) const = 0;
 };
 
 /// Opens a GGUF file or a Hugging Face directory. Throws Error{kModelUnreadable}.

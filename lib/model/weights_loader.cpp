@@ -183,6 +183,16 @@ device::Buffer upload_vector(device::Device& device, tensor::DType type, std::si
   return buffer;
 }
 
+// F16 numbers become BF16 numbers, in place.
+void round_to_bf16(std::span<std::byte> numbers) noexcept {
+  for (; numbers.size() >= 2; numbers = numbers.subspan(2)) {
+    std::uint16_t bits;
+    std::memcpy(&bits, numbers.data(), sizeof bits);
+    bits = tensor::f32_to_bf16(tensor::f16_to_f32(bits));
+    std::memcpy(numbers.data(), &bits, sizeof bits);
+  }
+}
+
 template <class Word, Word kExponent>
 bool words_finite(base::Bytes bytes) noexcept {
   bool finite = true;
@@ -214,7 +224,7 @@ void check_tensors(const TensorSource& source, const TensorNames& names,
 
 ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
                           const ModelConfig& config, device::Device& device,
-                          const std::function<void(double fraction)>& progress) {
+                          const std::function<void(double fraction)>& progress, bool f16_as_bf16) {
   ModelWeights weights;
   const std::vector<Slot> slots = match_tensors(source, names, config, weights);
   double total = 0.0, done = 0.0;
@@ -224,6 +234,8 @@ ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
     const TensorInfo& tensor = *slot.tensor;
     const std::size_t columns = tensor.shape.back();
     hash.update(base::as_bytes(describe(tensor)));
+    const bool rounds = f16_as_bf16 && slot.matrix != nullptr && tensor.type == tensor::DType::kF16;
+    if (rounds) hash.update(base::as_bytes("as BF16"));
     std::uint64_t position = 0;
     const auto read = [&](std::span<std::byte> next) {  // whole rows
       source.read(tensor, position, next);
@@ -234,11 +246,13 @@ ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
                                          "' holds infinities or NaN; the file is damaged or was "
                                          "converted with overflow");
       }
+      if (rounds) round_to_bf16(next);
       done += static_cast<double>(next.size());
       if (progress) progress(done / total);
     };
     if (slot.matrix != nullptr) {
-      *slot.matrix = device.make_weight(tensor.type, tensor.shape.front(), columns, read);
+      const tensor::DType type = rounds ? tensor::DType::kBF16 : tensor.type;
+      *slot.matrix = device.make_weight(type, tensor.shape.front(), columns, read);
       weights.parameters += tensor.shape.front() * columns;
     } else {
       std::vector<std::byte> bytes(tensor.bytes);

@@ -29,7 +29,7 @@ void check_tensors(const TensorSource& source, const TensorNames& names, const M
 /// a tensor with an infinity or NaN.
 ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
                           const ModelConfig& config, device::Device& device,
-                          const std::function<void(double fraction)>& progress);
+                          const std::function<void(double fraction)>& progress, bool f16_as_bf16);
 
 /// Whether a tensor in a file's form stands for finite values only.
 bool all_finite(tensor::DType type, base::Bytes bytes) noexcept;

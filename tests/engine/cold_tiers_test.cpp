@@ -15,6 +15,7 @@
 #include "incipit/store.h"
 #include "kv/sealer.h"
 #include "store/fake_store.h"
+#include "store/store_wrapper.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -212,26 +213,17 @@ TEST_CASE("a store that hangs, even past its deadline, does not hold a request u
 namespace {
 
 // Gives one large value and no more.
-class OneExtent final : public Store {
+class OneExtent final : public StoreWrapper {
  public:
-  explicit OneExtent(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+  using StoreWrapper::StoreWrapper;
 
   StoreStatus get(const StoreKey& key, Deadline deadline, StoreBuffer& value) override {
-    const StoreStatus status = store_->get(key, deadline, value);
+    const StoreStatus status = StoreWrapper::get(key, deadline, value);
     if (status != StoreStatus::kOk || value.bytes().size() < 10'000) return status;
     return given_.exchange(true) ? StoreStatus::kMiss : StoreStatus::kOk;
   }
-  StoreStatus put(const StoreKey& key, std::span<const std::byte> value,
-                  std::chrono::seconds time_to_live, Deadline deadline) override {
-    return store_->put(key, value, time_to_live, deadline);
-  }
-  StoreStatus erase(const StoreKey& key, Deadline deadline) override {
-    return store_->erase(key, deadline);
-  }
-  std::string_view name() const noexcept override { return "one extent"; }
 
  private:
-  const std::shared_ptr<Store> store_;
   std::atomic<bool> given_ = false;
 };
 
@@ -346,13 +338,13 @@ TEST_CASE("a tier that cannot be told of an invalidation is named, and told befo
 namespace {
 
 // A store whose owner changes KV and seals it again, which a key would prevent.
-class Forger final : public Store {
+class Forger final : public StoreWrapper {
  public:
-  explicit Forger(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+  using StoreWrapper::StoreWrapper;
   std::atomic<bool> forges = true;
 
   StoreStatus get(const StoreKey& key, Deadline deadline, StoreBuffer& value) override {
-    const StoreStatus status = store_->get(key, deadline, value);
+    const StoreStatus status = StoreWrapper::get(key, deadline, value);
     if (status != StoreStatus::kOk || !forges) return status;
     if (const auto body = sealer_.open(value, kv::RecordKind::kExtent, key)) {
       for (std::byte& byte : body->last(2048)) byte ^= std::byte{1};
@@ -360,17 +352,8 @@ class Forger final : public Store {
     }
     return status;
   }
-  StoreStatus put(const StoreKey& key, std::span<const std::byte> value,
-                  std::chrono::seconds time_to_live, Deadline deadline) override {
-    return store_->put(key, value, time_to_live, deadline);
-  }
-  StoreStatus erase(const StoreKey& key, Deadline deadline) override {
-    return store_->erase(key, deadline);
-  }
-  std::string_view name() const noexcept override { return "forger"; }
 
  private:
-  const std::shared_ptr<Store> store_;
   const kv::Sealer sealer_{{}};
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -146,6 +147,31 @@ TEST_CASE("An exception of the progress callback passes through") {
   RecordingDevice device;
   const auto opened = open_model(directory.path() / "model.gguf");
   CHECK_THROWS_AS(opened->load_weights(device, [](double) { throw 7; }), int);
+}
+
+TEST_CASE("F16 matrices are rounded to BF16 on request, and nothing else is") {
+  const test::TemporaryDirectory directory;
+  const std::vector<std::pair<tensor::DType, bool>> types = {
+      {tensor::DType::kF16, true}, {tensor::DType::kF32, false}, {tensor::DType::kQ8_0, false}};
+  for (const auto& [type, changes] : types) {
+    const TinyModel model = test::make_tiny_model({.layers = 1, .type = type});
+    model.write_gguf(directory.path() / "model.gguf");
+    RecordingDevice plain_device, rounded_device;
+    const auto opened = open_model(directory.path() / "model.gguf");
+    const ModelWeights plain = opened->load_weights(plain_device, {});
+    const ModelWeights rounded = opened->load_weights(rounded_device, {}, true);
+    CHECK((rounded.digest != plain.digest) == changes);
+    const auto& before = RecordingDevice::recorded(plain.layers[0].q);
+    const auto& after = RecordingDevice::recorded(rounded.layers[0].q);
+    CHECK((after.type == tensor::DType::kBF16) == changes);
+    REQUIRE(after.bytes.size() == before.bytes.size());
+    for (std::size_t i = 0; changes && i < before.bytes.size(); i += 2) {
+      std::uint16_t f16, bf16;
+      std::memcpy(&f16, before.bytes.data() + i, 2);
+      std::memcpy(&bf16, after.bytes.data() + i, 2);
+      REQUIRE(bf16 == tensor::f32_to_bf16(tensor::f16_to_f32(f16)));
+    }
+  }
 }
 
 TEST_CASE("The digest changes with any tensor's name, type or bytes and with nothing else") {
