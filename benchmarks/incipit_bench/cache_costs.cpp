@@ -12,6 +12,7 @@
 
 #include "benchmarks/full_cache.h"
 #include "metric.h"
+#include "store/fake_store.h"
 #include "support/fake_device.h"
 
 namespace bench {
@@ -44,13 +45,21 @@ void measure_index(CacheCosts& costs) {
   costs.blocks_indexed = static_cast<std::size_t>(cache.blocks_indexed());
 }
 
+std::shared_ptr<incipit::PrefixCache> cache_on(std::shared_ptr<incipit::Store> store,
+                                               std::chrono::milliseconds deadline) {
+  incipit::PrefixCacheOptions options;
+  options.tiers = {{.store = std::move(store), .deadline = deadline}};
+  return std::make_shared<incipit::PrefixCache>(options);
+}
+
 std::shared_ptr<incipit::PrefixCache> cache_in(const std::filesystem::path& folder) {
   incipit::DirectoryStoreOptions directory;
   directory.directory = folder;
-  incipit::PrefixCacheOptions options;
-  options.tiers = {
-      {.store = incipit::make_directory_store(directory), .deadline = std::chrono::seconds(10)}};
-  return std::make_shared<incipit::PrefixCache>(options);
+  return cache_on(incipit::make_directory_store(directory), std::chrono::seconds(10));
+}
+
+double first_token_ms(const incipit::GenerateResult& result) {
+  return static_cast<double>(result.time_to_first_token.count()) / 1e3;
 }
 
 /// Writes a folder's files to the disk and lets the page cache forget them.
@@ -77,6 +86,37 @@ double restore_ms(const incipit::EngineOptions& options, const std::filesystem::
   return static_cast<double>(engine.stats().load_microseconds) / 1e3;
 }
 
+/// A tier that is slower than computing, and one that never answers.
+void measure_bad_tiers(const incipit::EngineOptions& options, std::size_t repeat,
+                       const std::vector<TokenId>& prompt, CacheCosts& costs) {
+  const auto store = std::make_shared<incipit::test::FaultyStore>();
+  {
+    const auto cache = cache_on(store, std::chrono::seconds(10));
+    incipit::Engine engine(options, cache);
+    engine.generate_with_cache(prompt, {.max_tokens = 1});
+    if (!cache->flush(std::chrono::minutes(1))) throw std::runtime_error("cannot fill the store");
+  }
+  std::vector<double> ratios, first, later;
+  const std::vector<TokenId> a(prompt.begin(), prompt.begin() + 64);
+  const std::vector<TokenId> b(prompt.begin() + 64, prompt.begin() + 128);
+  for (std::size_t i = 0; i < repeat; ++i) {
+    store->set({.bytes_per_second = 5'000'000});
+    incipit::Engine engine(options, cache_on(store, std::chrono::seconds(10)));
+    const double uncached = first_token_ms(engine.generate(prompt, {.max_tokens = 1}));
+    ratios.push_back(first_token_ms(engine.generate_with_cache(prompt, {.max_tokens = 1})) /
+                     uncached);
+    store->set({.hang = true});
+    incipit::Engine silent(options, cache_on(store, std::chrono::milliseconds(250)));
+    silent.generate(a, {.max_tokens = 1});
+    const double without = first_token_ms(silent.generate(a, {.max_tokens = 1}));
+    first.push_back(first_token_ms(silent.generate_with_cache(a, {.max_tokens = 1})) - without);
+    later.push_back(first_token_ms(silent.generate_with_cache(b, {.max_tokens = 1})) - without);
+  }
+  costs.throttled_ratio = median(ratios);
+  costs.silent_first_ms = median(first);
+  costs.silent_later_ms = median(later);
+}
+
 }  // namespace
 
 CacheCosts measure_cache_costs(const incipit::EngineOptions& options, std::size_t repeat,
@@ -94,7 +134,7 @@ CacheCosts measure_cache_costs(const incipit::EngineOptions& options, std::size_
     }
     for (std::size_t i = 0; i < repeat; ++i) {
       const auto result = engine.generate(prompt, {.max_tokens = 1});
-      prefill.push_back(static_cast<double>(result.time_to_first_token.count()) / 1e3);
+      prefill.push_back(first_token_ms(result));
     }
     engine.generate_with_cache(prompt, {.max_tokens = 1});
     if (!cache->flush(std::chrono::minutes(1))) throw std::runtime_error("cannot fill the folder");
@@ -107,6 +147,7 @@ CacheCosts measure_cache_costs(const incipit::EngineOptions& options, std::size_
     disk.push_back(restore_ms(options, folder, prompt));
   }
   std::filesystem::remove_all(folder);
+  measure_bad_tiers(options, repeat, prompt, costs);
   costs.prefill_4096_ms = median(prefill);
   costs.restore_4096_warm_ms = median(warm);
   costs.restore_4096_disk_ms = median(disk);

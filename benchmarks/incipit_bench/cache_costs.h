@@ -19,6 +19,10 @@ struct CacheCosts {
   double restored_bytes = 0;
   double prefill_4096_ms = 0;    // to the first token, nothing cached
   double bookkeeping_share = 0;  // of that: look-up and insertion of its blocks
+  double throttled_ratio = 0;    // the same behind a tier that gives 5 MB/s, against without it
+  // What a tier that never answers, with a deadline of 250 ms, adds to the first token of a short
+  // prompt: of the first request, and of the next.
+  double silent_first_ms = 0, silent_later_ms = 0;
 };
 
 /// `folder` must not exist; it is removed again.

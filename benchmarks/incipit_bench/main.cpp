@@ -197,7 +197,10 @@ int run_cache(const Options& options) {
       << costs.restore_4096_disk_ms << " ms (" << megabytes / costs.restore_4096_disk_ms
       << " GB/s) from disk\n"
       << "prefill of 4,096 tokens     " << costs.prefill_4096_ms << " ms, of which look-up and "
-      << "insertion take " << 100 * costs.bookkeeping_share << " %\n";
+      << "insertion take " << 100 * costs.bookkeeping_share << " %\n"
+      << "the same behind a tier of 5 MB/s takes " << costs.throttled_ratio << " times as long\n"
+      << "a tier that never answers adds " << costs.silent_first_ms << " ms to the first request, "
+      << costs.silent_later_ms << " ms to the next\n";
   if (options.json.empty()) return 0;
   examples::write_json(options.json,
                        {{"command", "cache"},
@@ -208,7 +211,10 @@ int run_cache(const Options& options) {
                         {"restore_4096_disk_ms", costs.restore_4096_disk_ms},
                         {"restored_bytes", costs.restored_bytes},
                         {"prefill_4096_ms", costs.prefill_4096_ms},
-                        {"bookkeeping_share", costs.bookkeeping_share}},
+                        {"bookkeeping_share", costs.bookkeeping_share},
+                        {"throttled_ratio", costs.throttled_ratio},
+                        {"silent_first_ms", costs.silent_first_ms},
+                        {"silent_later_ms", costs.silent_later_ms}},
                        2);
   return 0;
 }

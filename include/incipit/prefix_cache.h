@@ -101,7 +101,8 @@ struct Invalidation {
 /// Running requests keep the blocks that they hold, and leave none behind. Cost: O(blocks of the
 /// pools) and two small writes per tier.
 ///
-/// Thread safety: all member functions may be called concurrently.
+/// Thread safety: all member functions may be called concurrently. A cache with tiers that was made
+/// before fork() throws Error{kForked} in the child.
 class INCIPIT_API PrefixCache {
  public:
   /// Throws Error{kInvalidArgument}: a tier without a store, more than 8 tiers, a key that has not
@@ -123,9 +124,10 @@ class INCIPIT_API PrefixCache {
   /// Forgets a version of a tenant's texts.
   Invalidation invalidate_version(std::string_view salt, std::string_view version);
 
-  /// Writes what the pools of all engines have, and no running request holds, into a file, sealed
-  /// as in the tiers. Returns how many tokens. Throws Error{kInvalidArgument} where it cannot be
-  /// written, or in a build without OpenSSL. Cost: all of that KV is written.
+  /// Writes what the pools of all engines know into a file, sealed as in the tiers; other calls of
+  /// this cache wait meanwhile, requests without tiers do not. Returns how many tokens. Throws
+  /// Error{kInvalidArgument} where it cannot be written, or in a build without OpenSSL. Cost: all
+  /// of that KV is written.
   std::size_t save(const std::filesystem::path& file) const;
   /// Brings back what suits the engines that there are, as far as their pools have room. Returns
   /// how many tokens, which count as looked up. What is damaged, or was saved with another key, is
@@ -133,7 +135,8 @@ class INCIPIT_API PrefixCache {
   /// where it cannot be read.
   std::size_t load(const std::filesystem::path& file);
 
-  /// Waits until what has been computed is in the tiers, `at_most` so long. False: not all of it.
+  /// Waits until the tiers have been given what was computed, `at_most` so long. False: not yet.
+  /// What a tier refuses is not stored: see TierStats::failures.
   bool flush(std::chrono::milliseconds at_most);
 
   /// A snapshot, consistent per engine. Includes what engines that are gone have counted.

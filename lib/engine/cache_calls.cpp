@@ -59,21 +59,20 @@ std::string_view to_string(MissReason reason) noexcept {
   return "unknown";
 }
 
-/// Runs the prompt with and without the cache, for all logits behind it.
-CacheValidation Engine::Impl::validate(const std::vector<TokenId>& prompt,
-                                       const CacheLabels& labels) {
+/// Runs the prompt with and without the cache, for all logits behind it. Of `params` counts with
+/// whom KV is shared, and when to stop; what was stopped is not compared.
+CacheValidation Engine::Impl::validate(const std::vector<TokenId>& prompt, GenerateParams params) {
   check_prompt(Kind::kGenerate, prompt);
-  GenerateParams params;
   params.max_tokens = 1;
   params.logprobs = info_.vocabulary;
   params.ignore_eos = true;
-  params.cache = labels;
   const GenerateResult cached =
       run_once(Kind::kGenerate, prompt, Reuse::kYes, params, engine::Clock::now());
   CacheValidation validation{prompt.size(), cached.reused_tokens, true};
-  if (cached.reused_tokens == 0) return validation;
+  if (cached.reused_tokens == 0 || cached.top.empty()) return validation;
   const GenerateResult direct =
       run_once(Kind::kGenerate, prompt, Reuse::kNo, params, engine::Clock::now());
+  if (direct.top.empty()) return {prompt.size(), 0, true};
   validation.equal = std::ranges::equal(
       cached.top.front(), direct.top.front(), [](const TokenLogprob& a, const TokenLogprob& b) {
         return a.id == b.id &&
@@ -84,9 +83,27 @@ CacheValidation Engine::Impl::validate(const std::vector<TokenId>& prompt,
     log_.error(
         "a reused prefix gave other logits than a direct forward pass; forgetting all of "
         "its namespace");
-    static_cast<void>(registry().invalidate_name_space(name_space(labels)));
+    static_cast<void>(registry().invalidate_name_space(name_space(params.cache)));
   }
   return validation;
+}
+
+/// The same ahead of a request, which it must not cost more than time.
+void Engine::Impl::validate_before(const std::vector<TokenId>& prompt, const GenerateParams& params,
+                                   engine::Clock::time_point called) {
+  GenerateParams own;
+  own.cache = params.cache;
+  own.stop = params.stop;
+  if (params.timeout) {
+    own.timeout = std::max(std::chrono::milliseconds(0),
+                           std::chrono::duration_cast<std::chrono::milliseconds>(
+                               called + *params.timeout - engine::Clock::now()));
+  }
+  try {
+    validate(prompt, own);
+  } catch (const Error& error) {  // it needs room for one more token than the request may
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+  }
 }
 
 MissExplanation Engine::Impl::explain_miss(const std::vector<TokenId>& prompt,
@@ -127,7 +144,9 @@ GenerateResult Engine::prefetch(std::string_view static_text, const CacheLabels&
 
 CacheValidation Engine::validate(std::string_view static_text, const CacheLabels& labels) {
   impl_->check_process();
-  return impl_->validate(impl_->prompt_encoder().encode(static_text, {}), labels);
+  GenerateParams params;
+  params.cache = labels;
+  return impl_->validate(impl_->prompt_encoder().encode(static_text, {}), params);
 }
 
 std::size_t Engine::pin(std::string_view static_text, std::chrono::seconds duration,

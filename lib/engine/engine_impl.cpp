@@ -65,7 +65,8 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
   cache.blocks = pool_blocks(options, context, layout);
   cache.eviction = wanted.eviction;
   cache.time_to_live = wanted.time_to_live;
-  cache.owner_quota_blocks = wanted.owner_quota_tokens / device::kBlockTokens;
+  cache.owner_quota_blocks =
+      (wanted.owner_quota_tokens + device::kBlockTokens - 1) / device::kBlockTokens;
   cache.hot_sessions = wanted.hot_sessions;
   cache.event_buffer = wanted.event_buffer;
   return std::make_unique<kv::KvCache>(device, layout, cache);
@@ -216,7 +217,7 @@ GenerateResult Engine::Impl::run(Kind kind, std::vector<TokenId> prompt, Reuse r
                                  const GenerateParams& params, Clock::time_point called) {
   engine::check_params(params, info_.vocabulary);
   check_prompt(kind, prompt);
-  if (reuse == Reuse::kYes && is_validated()) validate(prompt, params.cache);
+  if (reuse == Reuse::kYes && is_validated()) validate_before(prompt, params, called);
   return run_once(kind, std::move(prompt), reuse, params, called);
 }
 

@@ -38,7 +38,7 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
                      const GenerateParams& params, engine::Clock::time_point called);
 
   /// See the functions of these names in Engine.
-  CacheValidation validate(const std::vector<TokenId>& prompt, const CacheLabels& labels);
+  CacheValidation validate(const std::vector<TokenId>& prompt, GenerateParams params);
   std::size_t pin(const std::vector<TokenId>& prompt, std::chrono::seconds duration,
                   const CacheLabels& labels);
   MissExplanation explain_miss(const std::vector<TokenId>& prompt, const CacheLabels& labels);
@@ -64,6 +64,8 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   GenerateResult run_once(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                           const GenerateParams& params, engine::Clock::time_point called);
   bool is_validated();
+  void validate_before(const std::vector<TokenId>& prompt, const GenerateParams& params,
+                       engine::Clock::time_point called);
   kv::CacheRegistry& registry() const noexcept { return *cache_->impl_; }
   void check_prompt(engine::Request::Kind kind, const std::vector<TokenId>& prompt) const;
   void check_room(std::size_t total_tokens) const;

@@ -12,6 +12,9 @@
 namespace incipit::engine {
 namespace {
 
+// After which a request that found no room in the pool asks again, where nothing else happens.
+constexpr std::chrono::milliseconds kRetry{5};
+
 std::chrono::microseconds since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
 }
@@ -127,17 +130,11 @@ void Scheduler::admit() {
   while (!waiting_.empty()) {
     Request& request = *waiting_.front();
     kv::KvCache::Match match;
-    bool wait = false;
-    std::exception_ptr error = base::caught([&] {
-      if (start(request, match)) return;
-      wait = !active_.empty();  // what runs gives its blocks back
-      if (!wait) {
-        base::throw_error(ErrorCode::kOutOfMemory,
-                          "the KV pool has no room for the request; raise "
-                          "EngineOptions::kv_pool_bytes or lower max_tokens");
-      }
-    });
-    if (wait) return;
+    bool started = false;
+    std::exception_ptr error = base::caught([&] { started = start(request, match); });
+    // It fits into the pool, as its caller has seen to; so whoever holds the blocks gives them
+    // back.
+    if (!started && !error) return;
     if (error) {
       fail(request, std::move(error));
       waiting_.pop_front();
@@ -164,7 +161,14 @@ void Scheduler::admit() {
 bool Scheduler::step() {
   follow_loads();
   const std::vector<Part> parts = plan();
-  if (parts.empty()) return false;
+  if (parts.empty()) {
+    // Blocks come back also from others than requests, who tell nobody.
+    if (!waiting_.empty()) {
+      const Clock::time_point soon = Clock::now() + kRetry;
+      wake_at_ = wake_at_ ? std::min(*wake_at_, soon) : soon;
+    }
+    return false;
+  }
   const Clock::time_point begin = Clock::now();
   const std::exception_ptr error = base::caught([&] {
     forward(parts);
@@ -175,7 +179,7 @@ bool Scheduler::step() {
     for (const Part& part : parts) fail(*part.request, base::copy_of(error));
   }
   std::erase_if(active_, [](const auto& request) { return request->closed; });
-  learn_rate(parts, Clock::now() - begin);
+  if (!error) learn_rate(parts, Clock::now() - begin);
   const std::lock_guard lock(mutex_);
   ++stats_.steps;
   return !stopping_;

@@ -57,6 +57,7 @@ void Scheduler::follow_loads() {
     std::exception_ptr error = base::caught([&] { follow_load(*request); });
     if (error) fail(*request, std::move(error));
   }
+  std::erase_if(active_, [](const auto& request) { return request->closed; });
 }
 
 void Scheduler::follow_load(Request& request) {

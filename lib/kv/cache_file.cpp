@@ -151,12 +151,11 @@ CacheFileWriter::~CacheFileWriter() {
 std::size_t CacheFileWriter::add(KvCache& cache, device::Device& device) {
   const std::size_t step = extent_blocks(cache.pool().layout.block_bytes());
   std::unordered_set<BlockId> written;
-  // Last to be evicted first, so that it is known first when it is read.
-  std::vector<KvCache::Victim> paths = cache.victims(cache.pool().blocks);
-  for (auto path = paths.rbegin(); path != paths.rend(); ++path) {
-    PathNames names = cache.names(path->path);
-    const PathFacts facts = cache.facts(path->path);
-    const std::span<const BlockId> blocks = path->path.blocks();
+  std::size_t at = 0;
+  while (const std::optional<BlockTable> path = cache.next_path(at)) {
+    PathNames names = cache.names(*path);
+    const PathFacts facts = cache.facts(*path);
+    const std::span<const BlockId> blocks = path->blocks();
     const std::size_t end = std::min(facts.blocks.size(), names.tokens.size() / kBlockTokens);
     SavedRun run;
     run.name_space = std::move(names.name_space);

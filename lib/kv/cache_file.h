@@ -38,7 +38,8 @@ class CacheFileWriter {
   CacheFileWriter(const CacheFileWriter&) = delete;
   CacheFileWriter& operator=(const CacheFileWriter&) = delete;
 
-  /// All blocks of a pool that no running request holds. Returns how many.
+  /// All that a pool knows, path by path; what comes and goes meanwhile may be missing. Returns how
+  /// many blocks.
   std::size_t add(KvCache& cache, device::Device& device);
   /// Throws Error{kInvalidArgument} where not all could be written.
   void finish();

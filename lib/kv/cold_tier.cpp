@@ -75,13 +75,14 @@ std::optional<Extent> ColdTier::read(const Digest256& extent, const ExtentFacts&
 }
 
 bool ColdTier::write(const ExtentFacts& facts, std::span<const Digest256> chain,
-                     std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill) {
+                     std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill,
+                     base::FunctionRef<bool()> goes_on) {
   const std::size_t end = facts.first_block + facts.blocks;
   INCIPIT_CHECK(facts.blocks > 0 && end < chain.size());
   const auto put = [&](RecordKind kind, const Digest256& id) {
     const StoreKey name = sealer_.name(kind, id);
     sealer_.seal(record, kind, name, time_to_live);
-    return store_.put(name, record.bytes(), time_to_live) == StoreStatus::kOk;
+    return goes_on() && store_.put(name, record.bytes(), time_to_live) == StoreStatus::kOk;
   };
   const std::span<std::byte> body =
       Sealer::make_room(record, facts.facts_bytes() + facts.payload_bytes());

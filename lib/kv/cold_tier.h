@@ -55,9 +55,11 @@ class ColdTier {
 
   using Fill = base::FunctionRef<void(std::span<std::byte> payload)>;
   /// Stores an extent whose first block stands behind `chain[facts.first_block]`, then its
-  /// pointers. `fill` writes the payload. False where the store refuses.
+  /// pointers. `fill` writes the payload, `record` is scratch. False where the store refuses, or
+  /// `goes_on`, which is asked before each call of it.
   bool write(const ExtentFacts& facts, std::span<const Digest256> chain,
-             std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill);
+             std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill,
+             base::FunctionRef<bool()> goes_on);
 
   /// Tokens that requests took from it.
   void count_reuse(std::size_t tokens) noexcept { tokens_reused_ += tokens; }

@@ -15,6 +15,9 @@ constexpr std::size_t kMaxTiers = 8;
 // Requests whose blocks wait to be stored, at most: waiting blocks are in nobody else's way, but
 // they cannot be evicted.
 constexpr std::size_t kMaxJobs = 64;
+// Loads that wait for a loading thread, at most: with more the tiers are behind, and computing
+// wins.
+constexpr std::size_t kMaxWaitingLoads = 64;
 // Shares of a pool: where blocks begin to be moved out for tiers that are written on eviction, and
 // where that ends.
 constexpr double kHighWatermark = 0.95, kLowWatermark = 0.90;
@@ -90,6 +93,8 @@ std::optional<std::uint64_t> ColdTiers::settled() const noexcept {
 }
 
 void ColdTiers::refresh(ForgetAll in_memory) {
+  // Until memory has forgotten, nobody else may take what the tiers say for fresh.
+  const std::lock_guard one_thread(refresh_mutex_);
   std::vector<LabelDigest> changed;
   std::optional<Forgetting> forgetting;
   const auto begin = [&] {
@@ -201,13 +206,19 @@ ColdTiers::Stored ColdTiers::find(const TierTicket& ticket, std::span<const Toke
 
 std::shared_ptr<PrefixLoad> ColdTiers::load(const TierTicket& ticket, PrefixLoad::Options options) {
   std::vector<ColdTier*> tiers;
-  for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (ticket.epochs[tier]) tiers.push_back(tiers_[tier].get());
+  {
+    // What a tier does not know to be forgotten may have been forgotten since the ticket was made.
+    const std::lock_guard lock(mutex_);
+    for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
+      if (ticket.epochs[tier] && untold_[tier].empty()) tiers.push_back(tiers_[tier].get());
+    }
   }
-  if (tiers.empty()) return nullptr;
+  if (tiers.empty() || waiting_loads_ >= kMaxWaitingLoads) return nullptr;
   options.least_patience = patience_;
   const auto load = std::make_shared<PrefixLoad>(std::move(tiers), std::move(options));
+  ++waiting_loads_;
   loaders_.push([this, load] {
+    --waiting_loads_;
     const std::size_t extents = load->search();
     for (std::size_t i = 1; i < std::min<std::size_t>(extents, loaders_.threads()); ++i) {
       loaders_.push([load] { load->fetch(); });
@@ -271,6 +282,8 @@ void ColdTiers::store(KvCache& cache, device::Device& device, BlockTable blocks,
 
 bool ColdTiers::flush(std::chrono::milliseconds at_most) {
   std::unique_lock lock(mutex_);
+  // Longer waits would overflow the clock.
+  at_most = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24 * 366));
   return changed_.wait_for(lock, at_most, [this] { return jobs_.empty() && writing_ == nullptr; });
 }
 
@@ -281,15 +294,16 @@ void ColdTiers::leave(const KvCache& cache) {
                                            [&](const Job& job) { return job.cache != &cache; });
   std::move(first, jobs_.end(), std::back_inserter(dropped));
   jobs_.erase(first, jobs_.end());
-  leaving_ = &cache;
+  const auto leaving = leaving_.insert(&cache);
   changed_.wait(lock, [&] { return writing_ != &cache; });
-  leaving_ = nullptr;
+  leaving_.erase(leaving);
+  generations_.erase(&cache);
   changed_.notify_all();
 }
 
 bool ColdTiers::abandoned(const KvCache* cache) const {
   const std::lock_guard lock(mutex_);
-  return stopping_ || leaving_ == cache;
+  return stopping_ || leaving_.contains(cache);
 }
 
 void ColdTiers::write_jobs() {
@@ -389,7 +403,8 @@ void ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
                              payload.subspan(i * extent.block_bytes, extent.block_bytes));
       }
     };
-    if (!tiers_[tier]->write(extent, chain, life, record_, fill)) return;
+    const auto goes_on = [&] { return !abandoned(job.cache); };
+    if (!tiers_[tier]->write(extent, chain, life, record_, fill, goes_on)) return;
     job.cache->mark_stored(job.blocks, first, seen, static_cast<std::uint8_t>(1u << tier));
   }
 }

@@ -144,12 +144,14 @@ class ColdTiers {
   bool hot_sessions_ = false;
 
   std::atomic<std::uint64_t> forgets_begun_{0}, forgets_done_{0};
+  std::atomic<std::size_t> waiting_loads_{0};
+  std::mutex refresh_mutex_;  // held while tiers and caches work; taken before all others
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;              // guarded by mutex_, as all below
-  const KvCache* writing_ = nullptr;  // of the job that is being written
-  const KvCache* leaving_ = nullptr;  // whose jobs are to end
+  std::deque<Job> jobs_;                        // guarded by mutex_, as all below
+  const KvCache* writing_ = nullptr;            // of the job that is being written
+  std::multiset<const KvCache*> leaving_ = {};  // whose jobs are to end
   bool stopping_ = false;
   std::map<LabelDigest, Forgotten> names_;     // of everything, namespaces, salts and versions
   std::vector<std::set<LabelDigest>> untold_;  // by tier

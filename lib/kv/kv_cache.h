@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -196,6 +197,10 @@ class KvCache {
   std::vector<Victim> victims(std::size_t blocks);
   /// The same of what cold sessions left behind. O(sessions + blocks of the cold ones).
   std::vector<Victim> cold_paths(std::size_t blocks);
+  /// Another path to a leaf, held, whoever else holds it; for a walk over all of them. `from`
+  /// starts at 0 and goes on. None where there is no further one; passes those that there is no
+  /// room to hold.
+  std::optional<BlockTable> next_path(std::size_t& from);
   /// Lets go of a path and evicts those last blocks that nobody holds or has pinned.
   void evict(Victim&& victim);
   /// Blocks to evict for the pool to have `low` blocks filled, once more than `high` are; 0 before.

@@ -214,6 +214,20 @@ std::vector<KvCache::Victim> KvCache::cold_paths(std::size_t blocks) {
   return victims;
 }
 
+std::optional<BlockTable> KvCache::next_path(std::size_t& from) {
+  Impl& impl = *impl_;
+  Victim victim;  // outlives the lock, as above
+  const Time now = impl.now();
+  const std::lock_guard lock(impl.mutex);
+  impl.tick(now);
+  while (from < pool().blocks) {
+    const auto node = static_cast<NodeId>(from++);
+    if (!impl.index.is_used(node) || !impl.index.is_leaf(node)) continue;
+    if (impl.hold_victim(*this, node, 1, victim)) return std::move(victim.path);
+  }
+  return std::nullopt;
+}
+
 void KvCache::evict(Victim&& victim) {
   BlockTable table = std::move(victim.path);
   INCIPIT_CHECK(table.cache_ == this && victim.blocks <= table.blocks_.size());

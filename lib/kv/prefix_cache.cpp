@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "incipit/prefix_cache.h"
 
+#include <unistd.h>
+
 #include "base/bytes.h"
 #include "kv/cache_file.h"
 #include "kv/prefix_cache_impl.h"
@@ -31,8 +33,20 @@ std::string name_space_of(const std::string& model_fields, std::string_view salt
 }
 
 CacheRegistry::CacheRegistry(PrefixCacheOptions options, const store::SteadyClock& clock)
-    : options_(std::move(options)), log_(options_.log) {
+    : options_(std::move(options)), log_(options_.log), process_(getpid()) {
   if (!options_.tiers.empty()) tiers_ = std::make_unique<ColdTiers>(options_, log_, clock);
+}
+
+CacheRegistry::~CacheRegistry() {
+  // The threads of the parent do not exist in a child of fork(): there is nothing to join.
+  if (getpid() != process_) static_cast<void>(tiers_.release());
+}
+
+void CacheRegistry::check_process() const {
+  if (tiers_ != nullptr && getpid() != process_) {
+    base::throw_error(ErrorCode::kForked,
+                      "this PrefixCache was made before fork(); make one in the child process");
+  }
 }
 
 CacheRegistry::Registration::~Registration() {
@@ -41,6 +55,7 @@ CacheRegistry::Registration::~Registration() {
 
 CacheRegistry::Registration CacheRegistry::add(KvCache& cache, device::Device& device,
                                                std::string model_fields) {
+  check_process();
   Registration registration(shared_from_this(), &cache);
   const std::lock_guard lock(mutex_);
   caches_.push_back({&cache, &device, std::move(model_fields)});
@@ -70,6 +85,7 @@ CacheLabels CacheRegistry::cache_labels(const CacheLabels& labels) const {
 std::shared_ptr<const TierTicket> CacheRegistry::begin_request(const std::string& name_space,
                                                                const CacheLabels& labels) {
   if (tiers_ == nullptr) return nullptr;
+  check_process();
   tiers_->refresh([this](std::span<const ColdTiers::Forgotten> all) {
     for_each_cache([&](KvCache& cache) {
       for (const ColdTiers::Forgotten& forgotten : all) forget_in(cache, forgotten);
@@ -105,6 +121,7 @@ void CacheRegistry::forget_in(KvCache& cache, const ColdTiers::Forgotten& forgot
 /// In memory before and after: what the tiers gave in between, they gave before they were told.
 Invalidation CacheRegistry::forget(LabelKind kind, std::string_view name,
                                    base::FunctionRef<void(KvCache&)> in_memory) {
+  check_process();
   {
     const std::lock_guard lock(mutex_);
     ++withdrawn_.invalidations;
@@ -171,7 +188,13 @@ PathNames CacheRegistry::find_elsewhere(const std::string& name_space,
   return found;
 }
 
+bool CacheRegistry::flush(std::chrono::milliseconds at_most) {
+  check_process();
+  return tiers_ == nullptr || tiers_->flush(at_most);
+}
+
 std::size_t CacheRegistry::save(const std::filesystem::path& file) {
+  check_process();
   const Sealer sealer(sealer_options(options_));
   CacheFileWriter writer(file, sealer);
   std::size_t blocks = 0;
@@ -184,6 +207,7 @@ std::size_t CacheRegistry::save(const std::filesystem::path& file) {
 }
 
 std::size_t CacheRegistry::load(const std::filesystem::path& file) {
+  check_process();
   const Sealer sealer(sealer_options(options_));
   CacheFileReader reader(file, sealer);
   std::size_t blocks = 0;
@@ -250,9 +274,7 @@ std::size_t PrefixCache::save(const std::filesystem::path& file) const { return 
 
 std::size_t PrefixCache::load(const std::filesystem::path& file) { return impl_->load(file); }
 
-bool PrefixCache::flush(std::chrono::milliseconds at_most) {
-  return impl_->tiers() == nullptr || impl_->tiers()->flush(at_most);
-}
+bool PrefixCache::flush(std::chrono::milliseconds at_most) { return impl_->flush(at_most); }
 
 CacheStats PrefixCache::stats() const { return impl_->stats(); }
 

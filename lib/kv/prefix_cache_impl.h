@@ -2,6 +2,8 @@
 #ifndef INCIPIT_KV_PREFIX_CACHE_IMPL_H_
 #define INCIPIT_KV_PREFIX_CACHE_IMPL_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -35,6 +37,7 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   /// Throws Error{kInvalidArgument}; see PrefixCache.
   /// `clock` is the tiers', for tests.
   explicit CacheRegistry(PrefixCacheOptions options, const store::SteadyClock& clock = {});
+  ~CacheRegistry();
 
   /// Withdraws a cache when it goes, which is before the cache goes, and after the tiers have got
   /// what it has for them, for a second at most. Keeps the registry alive.
@@ -87,6 +90,8 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
   /// Another namespace, of any cache, that knows the first block of a prompt; no tokens: none does.
   PathNames find_elsewhere(const std::string& name_space, std::span<const TokenId> tokens);
 
+  /// See PrefixCache.
+  bool flush(std::chrono::milliseconds at_most);
   /// See PrefixCache. Both return tokens.
   std::size_t save(const std::filesystem::path& file);
   std::size_t load(const std::filesystem::path& file);
@@ -104,6 +109,8 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
     std::string model_fields = {};
   };
 
+  /// Throws Error{kForked} in a child of fork(), which has the threads of the tiers no more.
+  void check_process() const;
   void withdraw(const KvCache* cache) noexcept;
   void for_each_cache(base::FunctionRef<void(KvCache&)> work);
   Invalidation forget(LabelKind kind, std::string_view name,
@@ -112,6 +119,7 @@ class CacheRegistry : public std::enable_shared_from_this<CacheRegistry> {
 
   const PrefixCacheOptions options_;
   const base::Log log_;
+  const pid_t process_;
   std::unique_ptr<ColdTiers> tiers_;
   mutable std::mutex mutex_;
   std::vector<Member> caches_;  // guarded by mutex_

@@ -42,6 +42,7 @@ std::size_t PrefixLoad::search() {
     chain_ = prefix_chain(options_.name_space, options_.tokens);
     ColdTier::Found best;
     for (std::size_t i = 0; i < tiers_.size() && best.blocks + 1 < chain_.size(); ++i) {
+      if (is_cancelled()) return;
       const auto found = tiers_[i]->find(chain_, std::max(options_.known, best.blocks));
       if (!found) continue;
       best = *found;
@@ -68,6 +69,11 @@ void PrefixLoad::leave_out(std::size_t tokens) {
   if (parts_.empty() || parts_.front().first >= blocks) return;
   parts_.front().blocks = parts_.front().end() - blocks;
   parts_.front().first = blocks;
+}
+
+bool PrefixLoad::is_cancelled() const {
+  const std::lock_guard lock(mutex_);
+  return cancelled_;
 }
 
 /// With mutex_ held, so that nobody is told of anything once cancel() has returned.
@@ -209,7 +215,8 @@ double PrefixLoad::seconds_left(Time now) const {
 PrefixLoad::Time PrefixLoad::wait_until(std::size_t computed, std::size_t prompt_tokens,
                                         double rate, Time now) const {
   const std::lock_guard lock(mutex_);
-  const double compute_seconds = static_cast<double>(prompt_tokens - computed) / rate;
+  const double compute_seconds =
+      static_cast<double>(prompt_tokens - std::min(computed, prompt_tokens)) / rate;
   const auto patience = std::max<std::chrono::steady_clock::duration>(
       seconds(kPatience * compute_seconds), options_.least_patience);
   if (searched_ && uploads_ == 0 && wanted_blocks() == 0) return options_.begin;  // nothing comes
@@ -225,6 +232,7 @@ PrefixLoad::Time PrefixLoad::wait_until(std::size_t computed, std::size_t prompt
 
 bool PrefixLoad::finished(std::size_t computed) const {
   const std::lock_guard lock(mutex_);
+  if (computed >= options_.tokens.size()) return true;
   return searched_ && std::ranges::all_of(parts_, [&](const Part& part) {
            return part.state == State::kGone ||
                   (part.state == State::kLoaded && part.end() * kBlockTokens <= computed);

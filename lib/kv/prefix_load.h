@@ -70,7 +70,7 @@ class PrefixLoad {
   /// `rate`: prompt tokens per second that compute makes.
   Time wait_until(std::size_t computed, std::size_t prompt_tokens, double rate, Time now) const;
   Time begin() const noexcept { return options_.begin; }
-  /// Nothing more will arrive, and nothing that has arrived lies behind `computed`.
+  /// Nothing more will arrive or is needed, and nothing that has arrived lies behind `computed`.
   bool finished(std::size_t computed) const;
   /// Ends it; when it returns, nobody writes to the target or calls on_change any more.
   void cancel();
@@ -103,6 +103,7 @@ class PrefixLoad {
   std::vector<Part> parts_of(const ColdTier::Found& found) const;
   void leave_out(std::size_t tokens);
   bool fetch_one(StoreBuffer& buffer);
+  bool is_cancelled() const;
   void notify() const;
   void upload(const Part& part, base::Bytes payload) const;
   ExtentFacts wanted_of(const Part& part) const;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an Engine does for its cache.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "engine/tiny_engine.h"
 #include "incipit/engine.h"
@@ -115,6 +118,41 @@ TEST_CASE("a saved cache is loaded by a new engine, and gives the same bits") {
   CHECK(fingerprint(result) == expected);
   Engine other(TinyModelFile({.seed = 3}).options());
   CHECK(other.cache().load(path) == 0);
+}
+
+TEST_CASE("a cache can be saved beside requests that fill the pool, and pinned texts are in it") {
+  const TinyModelFile file;
+  const TemporaryDirectory directory;
+  EngineOptions options = file.options();
+  options.kv_pool_bytes = 20 * Engine(options).model().pool_bytes_per_block;
+  Engine engine(options);
+  const std::string text = "a static text that is long enough to fill one block of tokens or two";
+  engine.prefetch(text);
+  REQUIRE(engine.pin(text, 1000s) > 0);
+  std::atomic<bool> done = false;
+  std::size_t least = static_cast<std::size_t>(-1);
+  std::thread saver([&] {
+    while (!done) least = std::min(least, engine.cache().save(directory.path() / "saved"));
+  });
+  for (std::uint32_t i = 0; i < 30; ++i) run(engine, random_ids(200, i));
+  done = true;
+  saver.join();
+  CHECK(least >= 16);
+}
+
+TEST_CASE("validation keeps a request's timeout, and asks for no room that it does not have") {
+  const TinyModelFile file;
+  EngineOptions small = file.options();
+  small.kv_pool_bytes = 4 * Engine(small).model().pool_bytes_per_block;
+  PrefixCacheOptions options;
+  options.validate_every = 1;
+  Engine engine(small, std::make_shared<PrefixCache>(options));
+  const auto ids = random_ids(64, 1);
+  CHECK(engine.generate_with_cache(ids, {.max_tokens = 0}).token_ids.empty());
+  CHECK(engine.generate_with_cache(ids, {.max_tokens = 0}).token_ids.empty());
+  const auto result =
+      engine.generate_with_cache(random_ids(40, 2), {.max_tokens = 1, .timeout = 0ms});
+  CHECK(result.finish == FinishReason::kTimeout);
 }
 
 TEST_CASE("a pinned text outlives what is used later") {

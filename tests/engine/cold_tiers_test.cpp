@@ -239,6 +239,22 @@ TEST_CASE("a tail that arrives is used where compute meets it, and a gap is comp
   CHECK(loaded == whole_blocks(2500) - 2048);
 }
 
+TEST_CASE("a text goes on while a search of the tiers is still open") {
+  const TinyModelFile file;
+  const auto store = std::make_shared<FaultyStore>();
+  PrefixCacheOptions options;
+  options.tiers = {{.store = store, .deadline = 20s}};
+  Engine engine(file.options(), std::make_shared<PrefixCache>(options));
+  run(engine, random_ids(40, 1));  // its labels are known from now on
+  store->set({.delay = 3s});
+  GenerateParams params = whole_rows(engine, 8);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = engine.generate_with_cache(random_ids(40, 2), params);
+  CHECK(result.token_ids.size() == 8);
+  CHECK(std::chrono::steady_clock::now() - begin < 2900ms);
+  store->set({});
+}
+
 TEST_CASE("with a key only who has it finds anything, and the store holds no token ids") {
   const TinyModelFile file;
   const auto store = std::make_shared<FaultyStore>();

@@ -43,11 +43,14 @@ struct Fixture {
     ExtentFacts extent = facts(first, blocks);
     extent.labels = labels;
     StoreBuffer record;
-    return tier.write(extent, chain, {}, record, [&](std::span<std::byte> payload) {
-      for (std::size_t i = 0; i < blocks; ++i) {
-        std::ranges::copy(block_kv(first + i), payload.subspan(i * kBlockBytes).begin());
-      }
-    });
+    return tier.write(
+        extent, chain, {}, record,
+        [&](std::span<std::byte> payload) {
+          for (std::size_t i = 0; i < blocks; ++i) {
+            std::ranges::copy(block_kv(first + i), payload.subspan(i * kBlockBytes).begin());
+          }
+        },
+        [] { return true; });
   }
   /// A prefix, front to back.
   bool write_prefix(std::size_t blocks) {
@@ -267,8 +270,9 @@ TEST_CASE("what was forgotten is neither found nor read, and is no damage") {
 TEST_CASE("entries expire by the wall clock") {
   Fixture fixture;
   StoreBuffer record;
-  REQUIRE(fixture.tier.write(fixture.facts(0, 2), fixture.chain, std::chrono::seconds(100), record,
-                             [](std::span<std::byte>) {}));
+  REQUIRE(fixture.tier.write(
+      fixture.facts(0, 2), fixture.chain, std::chrono::seconds(100), record,
+      [](std::span<std::byte>) {}, [] { return true; }));
   CHECK(fixture.find(2) == 2);
   fixture.clock.move(100);
   CHECK(fixture.find(2) == 0);
