@@ -53,9 +53,9 @@ struct EngineOptions {
   Activations activations = Activations::kMixed;  ///< See there; no effect on F32 and F16 weights.
   /// Rounds F16 matrices to BF16, which CPUs with BF16 dot products multiply several times faster.
   bool f16_as_bf16 = false;
-  CpuPath cpu_path = CpuPath::kAuto;              ///< Error where this machine cannot run it.
-  unsigned threads = 0;                           ///< 0: the CPUs that this process may use.
-  std::size_t max_context = 0;                    ///< In tokens; 0: what the model was trained for.
+  CpuPath cpu_path = CpuPath::kAuto;  ///< Error where this machine cannot run it.
+  unsigned threads = 0;               ///< 0: the CPUs that this process may use.
+  std::size_t max_context = 0;        ///< In tokens; 0: what the model was trained for.
   /// Of KV and bookkeeping; 0: the smaller of a quarter of the memory and four contexts.
   std::size_t kv_pool_bytes = 0;
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
