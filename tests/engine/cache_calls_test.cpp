@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -140,7 +141,7 @@ TEST_CASE("a cache can be saved beside requests that fill the pool, and pinned t
   CHECK(least >= 16);
 }
 
-TEST_CASE("validation keeps a request's timeout, and asks for no room that it does not have") {
+TEST_CASE("validation ends with its request, and asks for no room that it does not have") {
   const TinyModelFile file;
   EngineOptions small = file.options();
   small.kv_pool_bytes = 4 * Engine(small).model().pool_bytes_per_block;
@@ -150,9 +151,12 @@ TEST_CASE("validation keeps a request's timeout, and asks for no room that it do
   const auto ids = random_ids(64, 1);
   CHECK(engine.generate_with_cache(ids, {.max_tokens = 0}).token_ids.empty());
   CHECK(engine.generate_with_cache(ids, {.max_tokens = 0}).token_ids.empty());
-  const auto result =
-      engine.generate_with_cache(random_ids(40, 2), {.max_tokens = 1, .timeout = 0ms});
-  CHECK(result.finish == FinishReason::kTimeout);
+  std::stop_source stopped;
+  stopped.request_stop();
+  GenerateParams params;
+  params.max_tokens = 1;
+  params.stop = stopped.get_token();
+  CHECK(engine.generate_with_cache(random_ids(40, 2), params).finish == FinishReason::kStopped);
 }
 
 TEST_CASE("a pinned text outlives what is used later") {
