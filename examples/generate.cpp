@@ -85,13 +85,18 @@ incipit::EngineOptions engine_options(const Options& options) {
   return engine;
 }
 
+std::vector<incipit::Message> chat(const std::string& static_text, const std::string& prompt) {
+  std::vector<incipit::Message> messages;
+  if (!static_text.empty()) messages.push_back({incipit::Role::kSystem, static_text});
+  messages.push_back({incipit::Role::kUser, prompt});
+  return messages;
+}
+
 incipit::GenerateResult answer(incipit::Engine& engine, const Options& options,
                                const std::string& static_text, const std::string& prompt) {
   const incipit::GenerateParams& params = options.params;
   if (options.chat) {
-    std::vector<incipit::Message> messages;
-    if (!static_text.empty()) messages.push_back({incipit::Role::kSystem, static_text});
-    messages.push_back({incipit::Role::kUser, prompt});
+    const std::vector<incipit::Message> messages = chat(static_text, prompt);
     return options.no_cache ? engine.generate(messages, params)
                             : engine.generate_with_cache(messages, params);
   }
@@ -148,7 +153,10 @@ int run(Options options) {
   incipit::Engine engine(engine_options(options), cache);
   Json results = Json::array();
   for (const std::string& prompt : options.prompts) {
-    if (options.explain_miss) explain_miss(engine, options, static_text + prompt);
+    if (options.explain_miss) {
+      explain_miss(engine, options,
+                   options.chat ? engine.render(chat(static_text, prompt)) : static_text + prompt);
+    }
     const incipit::GenerateResult result = answer(engine, options, static_text, prompt);
     terminal << "\n" << std::flush;
     std::cerr << "[" << result.prompt_ids.size() << " prompt tokens, " << result.reused_tokens

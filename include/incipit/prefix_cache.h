@@ -99,7 +99,7 @@ struct Invalidation {
 /// Invalidations are done when they return: no request that starts later finds what was there, here
 /// or in the tiers; in other processes that share a tier, no request that begins a second later.
 /// Running requests keep the blocks that they hold, and leave none behind. Cost: O(blocks of the
-/// pools) and two small writes per tier.
+/// pools) and three small writes per tier.
 ///
 /// Thread safety: all member functions may be called concurrently. A cache with tiers that was made
 /// before fork() throws Error{kForked} in the child.

@@ -109,11 +109,12 @@ void Engine::Impl::validate_before(const std::vector<TokenId>& prompt, const Gen
 MissExplanation Engine::Impl::explain_miss(const std::vector<TokenId>& prompt,
                                            const CacheLabels& labels) {
   const std::string space = name_space(labels);
+  // First, since it applies what other processes have forgotten.
+  const auto ticket = registry().begin_request(space, registry().cache_labels(labels));
   const kv::MissReport report = kv_->explain_miss(space, prompt);
   MissExplanation explanation;
   explanation.prompt_tokens = prompt.size();
   explanation.known_tokens = report.known_tokens;
-  const auto ticket = registry().begin_request(space, registry().cache_labels(labels));
   if (ticket != nullptr) {
     const kv::ColdTiers::Stored stored = registry().tiers()->find(*ticket, prompt);
     explanation.stored_tokens = stored.blocks * kBlock;
@@ -121,7 +122,9 @@ MissExplanation Engine::Impl::explain_miss(const std::vector<TokenId>& prompt,
   }
   const std::size_t have = std::max(explanation.known_tokens, explanation.stored_tokens);
   if (report.whole || have / kBlock >= prompt.size() / kBlock) return explanation;
-  explanation.reason = reason_of(report.why);
+  // Why the pool has not what a tier has says nothing of what both have not.
+  const bool in_tier = explanation.stored_tokens > explanation.known_tokens;
+  explanation.reason = in_tier ? MissReason::kNeverStored : reason_of(report.why);
   if (have == 0) {
     const kv::PathNames elsewhere = registry().find_elsewhere(space, prompt);
     if (!elsewhere.tokens.empty()) explanation.reason = reason_of(elsewhere, labels);

@@ -96,7 +96,8 @@ std::string facts_of(const SavedRun& run) {
       .put(static_cast<std::uint8_t>(run.labels.common))
       .put(run.labels.tags)
       .put(static_cast<std::uint8_t>(run.labels.any_tag))
-      .put(std::span<const TokenId>(run.tokens))
+      .put(std::span<const TokenId>(run.tokens).subspan(run.first_block * kBlockTokens))
+      .put(run.front)
       .put(run.first_block)
       .put(run.block_bytes)
       .put(run.expires)
@@ -114,7 +115,8 @@ bool parse(base::Bytes body, SavedRun& run) {
     run.labels.common = in.read<std::uint8_t>() != 0;
     run.labels.tags = get_texts(in);
     run.labels.any_tag = in.read<std::uint8_t>() != 0;
-    run.tokens = get_tokens(in);
+    run.tokens = get_tokens(in);  // its own
+    run.front = in.read<std::uint64_t>();
     run.first_block = in.read<std::uint32_t>();
     run.block_bytes = in.read<std::uint64_t>();
     run.expires = in.read<WallSeconds>();
@@ -123,9 +125,9 @@ bool parse(base::Bytes body, SavedRun& run) {
     return false;
   }
   const std::size_t blocks = run.tokens.size() / kBlockTokens;
-  return run.tokens.size() % kBlockTokens == 0 && run.first_block < blocks && run.block_bytes > 0 &&
+  return blocks > 0 && run.tokens.size() % kBlockTokens == 0 && run.block_bytes > 0 &&
          run.payload.size() % run.block_bytes == 0 &&
-         run.payload.size() / run.block_bytes == blocks - run.first_block;
+         run.payload.size() / run.block_bytes == blocks;
 }
 
 }  // namespace
@@ -150,41 +152,42 @@ CacheFileWriter::~CacheFileWriter() {
 
 std::size_t CacheFileWriter::add(KvCache& cache, device::Device& device) {
   const std::size_t step = extent_blocks(cache.pool().layout.block_bytes());
-  std::unordered_set<BlockId> written;
+  const std::size_t before = written_.size();
   std::size_t at = 0;
   while (const std::optional<BlockTable> path = cache.next_path(at)) {
     PathNames names = cache.names(*path);
     const PathFacts facts = cache.facts(*path);
-    const std::span<const BlockId> blocks = path->blocks();
-    const std::size_t end = std::min(facts.blocks.size(), names.tokens.size() / kBlockTokens);
+    // Element i + 1 stands for block i. Pools change meanwhile: a block's number proves nothing.
+    const std::vector<Digest256> chain = prefix_chain(names.name_space, names.tokens);
+    const std::size_t end = std::min(facts.blocks.size(), chain.size() - 1);
     SavedRun run;
     run.name_space = std::move(names.name_space);
     run.salt = std::move(names.salt);
     run.version = std::move(names.version);
     run.block_bytes = cache.pool().layout.block_bytes();
     for (std::size_t first = 0; first < end;) {
-      const auto alike = [&](std::size_t block) {
-        return facts.blocks[block].label_set == facts.blocks[first].label_set;
-      };
-      std::size_t last = first;
-      if (written.insert(blocks[first]).second) {
-        while (last + 1 < end && last + 1 - first < step && alike(last + 1)) {
-          written.insert(blocks[++last]);
-        }
-        run.labels = facts.label_sets.at(facts.blocks[first].label_set);
-        // A block expires no later than those in front of it.
-        const std::chrono::seconds life = facts.blocks[last].life;
-        run.expires = life == std::chrono::seconds::max() ? 0 : wall_seconds_now() + life.count();
-        run.first_block = static_cast<std::uint32_t>(first);
-        run.tokens.assign(
-            names.tokens.begin(),
-            names.tokens.begin() + static_cast<std::ptrdiff_t>((last + 1) * kBlockTokens));
-        add_run(run, blocks.subspan(first, last + 1 - first), cache, device);
+      std::size_t last = first;  // behind the run
+      while (last < end && last - first < step && !written_.contains(chain[last + 1]) &&
+             facts.blocks[last].label_set == facts.blocks[first].label_set) {
+        written_[chain[++last]] = records_;
       }
-      first = last + 1;
+      if (last == first) {
+        ++first;
+        continue;
+      }
+      run.labels = facts.label_sets.at(facts.blocks[first].label_set);
+      // A block expires no later than those in front of it.
+      const std::chrono::seconds life = facts.blocks[last - 1].life;
+      run.expires = life == std::chrono::seconds::max() ? 0 : wall_seconds_now() + life.count();
+      run.front = first == 0 ? kNoRecord : written_.at(chain[first]);
+      run.first_block = static_cast<std::uint32_t>(first);
+      run.tokens.assign(names.tokens.begin(),
+                        names.tokens.begin() + static_cast<std::ptrdiff_t>(last * kBlockTokens));
+      add_run(run, path->blocks().subspan(first, last - first), cache, device);
+      first = last;
     }
   }
-  return written.size();
+  return written_.size() - before;
 }
 
 void CacheFileWriter::add_run(const SavedRun& run, std::span<const BlockId> blocks,
@@ -236,9 +239,39 @@ bool CacheFileReader::next(SavedRun& run) {
   file_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   left_ -= size;
   if (!file_) return false;
-  const auto body = sealer_.open(record_, RecordKind::kRun, record_name(sealer_, records_++));
+  const auto body = sealer_.open(record_, RecordKind::kRun, record_name(sealer_, seen_.size()));
   run = {};  // no blocks: nothing to restore
-  if (body && !parse(*body, run)) run = {};
+  seen_.emplace_back();
+  if (!body || !parse(*body, run)) {
+    run = {};
+    return true;
+  }
+  seen_.back() = {run.name_space, run.front, run.first_block, run.tokens};
+  if (!put_in_front(run)) run = {};
+  return true;
+}
+
+/// Puts the tokens in front of a run's own. False where not all of them are known.
+bool CacheFileReader::put_in_front(SavedRun& run) const {
+  std::vector<std::span<const TokenId>> parts = {run.tokens};
+  std::size_t blocks = run.first_block;  // whose tokens are still to be found
+  std::size_t record = seen_.size() - 1;
+  for (std::uint64_t front = run.front; blocks > 0; front = seen_[record].front) {
+    if (front >= record) return false;  // a run stands behind what it names
+    record = front;
+    const Seen& seen = seen_[record];
+    if (seen.name_space != run.name_space || seen.first_block >= blocks ||
+        blocks - seen.first_block > seen.tokens.size() / kBlockTokens) {
+      return false;
+    }
+    parts.push_back(std::span(seen.tokens).first((blocks - seen.first_block) * kBlockTokens));
+    blocks = seen.first_block;
+  }
+  std::vector<TokenId> tokens;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    tokens.insert(tokens.end(), part->begin(), part->end());
+  }
+  run.tokens = std::move(tokens);
   return true;
 }
 
@@ -251,12 +284,15 @@ std::size_t restore(const SavedRun& run, KvCache& cache, device::Device& device)
   labels.salt = run.salt;
   labels.version = run.version;
   if (run.expires != 0) labels.time_to_live = std::chrono::seconds(run.expires - now);
-  if (!run.labels.common && !run.labels.sessions.empty())
+  // From the start on, so that nobody finds the blocks without them.
+  labels.tags = run.labels.tags;
+  if (!run.labels.common && !run.labels.sessions.empty()) {
     labels.session = run.labels.sessions.front();
+  }
   std::vector<TokenId> tokens = run.tokens;
   tokens.push_back(0);  // a look-up leaves one token out
   KvCache::Match match;
-  if (!cache.start(run.name_space, labels, tokens, tokens.size(), match)) return 0;
+  if (!cache.start(run.name_space, labels, tokens, tokens.size(), match, false)) return 0;
   const std::size_t known = match.table.committed();
   if (known < run.first_block || known >= blocks) return 0;
   cache.extend(match.table, run.tokens.size());

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "device/device.h"
@@ -17,19 +17,23 @@
 
 namespace incipit::kv {
 
+inline constexpr std::uint64_t kNoRecord = static_cast<std::uint64_t>(-1);
+
 /// A run of blocks of a prefix, with what a pool has to know of it.
 struct SavedRun {
   std::string name_space = {}, salt = {}, version = {};
   LabelNames labels = {};            // of all of its blocks
   std::vector<TokenId> tokens = {};  // of the prefix, from position 0 to the end of the run
+  std::uint64_t front = kNoRecord;   // that has the block in front of the run
   std::uint32_t first_block = 0;     // of the run
   std::uint64_t block_bytes = 0;
   WallSeconds expires = 0;                  // 0: never
   std::span<const std::byte> payload = {};  // [blocks of the run][block_bytes]
 };
 
-/// Writes what pools know into one file: sealed runs, each behind its length. The file has its name
-/// when it is complete, and not before.
+/// Writes what pools know into one file: sealed runs, each behind its length. A run has the token
+/// ids of its own blocks and names the record in front of it, so the file grows with what is in the
+/// pools and not with its square. The file has its name when it is complete, and not before.
 class CacheFileWriter {
  public:
   /// Throws Error{kInvalidArgument} where the file cannot be made.
@@ -52,6 +56,7 @@ class CacheFileWriter {
   const Sealer& sealer_;
   std::ofstream file_;
   std::uint64_t records_ = 0;
+  std::map<Digest256, std::uint64_t> written_;  // the record of each block, by its prefix
   StoreBuffer record_;
 };
 
@@ -66,10 +71,19 @@ class CacheFileReader {
   bool next(SavedRun& run);
 
  private:
+  // A run that was read: where it stands and its own tokens; none where it was damaged.
+  struct Seen {
+    std::string name_space = {};
+    std::uint64_t front = kNoRecord;
+    std::size_t first_block = 0;
+    std::vector<TokenId> tokens = {};
+  };
+  bool put_in_front(SavedRun& run) const;
+
   const Sealer& sealer_;
   std::ifstream file_;
-  std::uint64_t left_ = 0;  // bytes of the file
-  std::uint64_t records_ = 0;
+  std::uint64_t left_ = 0;       // bytes of the file
+  std::vector<Seen> seen_ = {};  // by record
   StoreBuffer record_;
 };
 

@@ -26,7 +26,7 @@ ColdTier::ColdTier(const Tier& tier, const Sealer& sealer, const store::SteadyCl
     : sealer_(sealer),
       write_(tier.write),
       store_(tier.store, guard_options(tier, clock)),
-      epochs_(store_, sealer, clock) {}
+      epochs_(store_, sealer, {.clock = clock, .budget = tier.deadline}) {}
 
 std::optional<Pointer> ColdTier::read_pointer(const Digest256& prefix) {
   const StoreKey name = sealer_.name(RecordKind::kPointer, prefix);

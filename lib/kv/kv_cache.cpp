@@ -256,7 +256,8 @@ KvCache::~KvCache() = default;
 const device::KvPoolView& KvCache::pool() const noexcept { return impl_->pool.view(); }
 
 bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
-                    std::span<const TokenId> tokens, std::size_t total_tokens, Match& match) {
+                    std::span<const TokenId> tokens, std::size_t total_tokens, Match& match,
+                    bool counts) {
   INCIPIT_CHECK(total_tokens >= tokens.size());
   Impl& impl = *impl_;
   const std::size_t needed = blocks_of(total_tokens);
@@ -306,7 +307,7 @@ bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
     if (found.partial.tokens > 0) impl.copy_promised(table, found.partial.node);
 
     reused = found.tokens();
-    if (!name_space.empty()) {
+    if (!name_space.empty() && counts) {
       ++impl.counters.lookups;
       impl.counters.tokens_wanted += tokens.size();
       impl.counters.tokens_reused += reused;

@@ -116,8 +116,11 @@ class KvCache {
   ///
   /// The labels go to each block that is found or committed; all requests of one name_space have
   /// the same salt and version.
+  ///
+  /// `counts`: in stats().
   bool start(const std::string& name_space, const CacheLabels& labels,
-             std::span<const TokenId> tokens, std::size_t total_tokens, Match& match);
+             std::span<const TokenId> tokens, std::size_t total_tokens, Match& match,
+             bool counts = true);
   bool start(const std::string& name_space, std::span<const TokenId> tokens,
              std::size_t total_tokens, Match& match) {
     return start(name_space, CacheLabels{}, tokens, total_tokens, match);

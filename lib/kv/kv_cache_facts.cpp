@@ -126,11 +126,13 @@ std::size_t KvCache::owner_blocks(std::string_view salt) const {
 
 MissReport KvCache::explain_miss(const std::string& name_space,
                                  std::span<const TokenId> tokens) const {
-  const Impl& impl = *impl_;
+  Impl& impl = *impl_;
   const std::vector<std::uint64_t> hashes = impl.chain_hashes(Impl::root_hash(name_space), tokens);
   MissReport report;
   std::vector<NodeId> path;
+  const Time now = impl.now();
   const std::lock_guard lock(impl.mutex);
+  impl.tick(now);
   const NodeId root = impl.index.find_root(name_space);
   if (root != kNoNode) {
     impl.index.walk(root, hashes, tokens, path);

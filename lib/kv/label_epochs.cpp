@@ -2,6 +2,7 @@
 #include "kv/label_epochs.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace incipit::kv {
 namespace {
@@ -15,16 +16,28 @@ Epoch random_epoch() {
 // What the head's name is made of; no label is that short.
 base::Bytes head_id() noexcept { return base::as_bytes("head"); }
 
+// The names of the groups' heads are made of one byte each.
+constexpr std::array<std::byte, LabelEpochs::kGroups> kGroupIds = [] {
+  std::array<std::byte, LabelEpochs::kGroups> ids = {};
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::byte>(i);
+  return ids;
+}();
+base::Bytes group_id(std::size_t group) noexcept {
+  return base::Bytes(kGroupIds).subspan(group, 1);
+}
+std::size_t group_of(const LabelDigest& label) noexcept {
+  return std::to_integer<std::size_t>(label[0]) % LabelEpochs::kGroups;
+}
+
 }  // namespace
 
-LabelEpochs::LabelEpochs(store::GuardedStore& store, const Sealer& sealer, store::SteadyClock clock,
-                         std::size_t remembered)
-    : store_(store), sealer_(sealer), clock_(std::move(clock)), remembered_(remembered) {}
+LabelEpochs::LabelEpochs(store::GuardedStore& store, const Sealer& sealer, Options options)
+    : store_(store), sealer_(sealer), options_(std::move(options)) {}
 
-LabelEpochs::Read LabelEpochs::read_epoch(base::Bytes id, Epoch& epoch) {
+LabelEpochs::Read LabelEpochs::read_epoch(base::Bytes id, Epoch& epoch, Deadline not_later_than) {
   const StoreKey name = sealer_.name(RecordKind::kEpoch, id);
   StoreBuffer record;
-  const StoreStatus status = store_.get(name, record);
+  const StoreStatus status = store_.get(name, record, not_later_than);
   if (status == StoreStatus::kUnavailable) return Read::kNoAnswer;
   if (status != StoreStatus::kOk) return Read::kMissing;
   const auto body = sealer_.open(record, RecordKind::kEpoch, name);
@@ -33,20 +46,31 @@ LabelEpochs::Read LabelEpochs::read_epoch(base::Bytes id, Epoch& epoch) {
   return Read::kFound;
 }
 
-bool LabelEpochs::write_epoch(base::Bytes id, const Epoch& epoch) {
+bool LabelEpochs::write_epoch(base::Bytes id, const Epoch& epoch, Deadline not_later_than) {
   const StoreKey name = sealer_.name(RecordKind::kEpoch, id);
   StoreBuffer record;
   std::ranges::copy(epoch, Sealer::make_room(record, epoch.size()).begin());
   sealer_.seal(record, RecordKind::kEpoch, name, std::chrono::seconds(0));
-  return store_.put(name, record.bytes(), std::chrono::seconds(0)) == StoreStatus::kOk;
+  return store_.put(name, record.bytes(), std::chrono::seconds(0), not_later_than) ==
+         StoreStatus::kOk;
 }
 
 /// A fresh one. Where another process makes one at the same time, the one that stays is read back
 /// here or, for labels, at the next look.
-std::optional<Epoch> LabelEpochs::make_epoch(base::Bytes id) {
+std::optional<Epoch> LabelEpochs::make_epoch(base::Bytes id, Deadline not_later_than) {
   Epoch epoch = random_epoch();
-  if (!write_epoch(id, epoch) || read_epoch(id, epoch) != Read::kFound) return std::nullopt;
+  if (!write_epoch(id, epoch, not_later_than) ||
+      read_epoch(id, epoch, not_later_than) != Read::kFound) {
+    return std::nullopt;
+  }
   return epoch;
+}
+
+std::optional<Epoch> LabelEpochs::read_or_make(base::Bytes id) {
+  Epoch epoch;
+  const Read read = read_epoch(id, epoch);
+  if (read == Read::kMissing) return make_epoch(id);
+  return read == Read::kFound ? std::optional(epoch) : std::nullopt;
 }
 
 /// With mutex_ held.
@@ -63,13 +87,14 @@ std::optional<Epoch> LabelEpochs::recall(const LabelDigest& label) {
 void LabelEpochs::remember(const LabelDigest& label, const Epoch& epoch) {
   old_.erase(label);
   young_[label] = epoch;
-  if (young_.size() < remembered_) return;
+  if (young_.size() < options_.remembered) return;
   for (const auto& known : old_) lost_.push_back(known.first);
   old_.clear();
   old_.swap(young_);
 }
 
-std::optional<Epoch> LabelEpochs::epoch_of(const LabelDigest& label, bool make) {
+std::optional<Epoch> LabelEpochs::epoch_of(const LabelDigest& label, bool make,
+                                           Deadline not_later_than) {
   std::uint64_t forgotten = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -77,10 +102,10 @@ std::optional<Epoch> LabelEpochs::epoch_of(const LabelDigest& label, bool make) 
     forgotten = forgotten_;
   }
   Epoch epoch;
-  const Read read = read_epoch(label, epoch);
+  const Read read = read_epoch(label, epoch, not_later_than);
   if (read == Read::kNoAnswer || (read == Read::kMissing && !make)) return std::nullopt;
   if (read == Read::kMissing) {
-    const auto made = make_epoch(label);
+    const auto made = make_epoch(label, not_later_than);
     if (!made) return std::nullopt;
     epoch = *made;
   }
@@ -131,21 +156,15 @@ void LabelEpochs::refresh(std::vector<LabelDigest>& changed,
     const std::lock_guard lock(mutex_);
     changed.insert(changed.end(), lost_.begin(), lost_.end());
     lost_.clear();
-    if (looked_ && store::now(clock_) - *looked_ < kMaxAge) return;
+    if (looked_ && store::now(options_.clock) - *looked_ < kMaxAge) return;
   }
-  const auto looked = store::now(clock_);  // before the store answers
-  Epoch head;
-  Read read = read_epoch(head_id(), head);
-  if (read == Read::kMissing) {
-    const auto made = make_epoch(head_id());
-    read = made ? Read::kFound : Read::kNoAnswer;
-    if (made) head = *made;
-  }
+  const auto looked = store::now(options_.clock);  // before the store answers
+  const std::optional<Epoch> head = read_or_make(head_id());
   bool same = false;
   std::vector<LabelDigest> again;
   {
     const std::lock_guard lock(mutex_);
-    answers_ = read == Read::kFound;
+    answers_ = head.has_value();
     if (!answers_) return;
     looked_ = looked;
     same = head_ == head;
@@ -155,26 +174,47 @@ void LabelEpochs::refresh(std::vector<LabelDigest>& changed,
     for (const LabelDigest& label : again) check(label, changed, before_change);
   } else {
     before_change();
-    forget_all(head, changed);
+    forget_all(*head, changed);
   }
   ask_unsure(same, changed);
 }
 
-/// The head is another: reads all that is remembered anew.
+LabelEpochs::Groups LabelEpochs::read_groups() {
+  Groups groups;
+  for (std::size_t group = 0; group < kGroups; ++group)
+    groups[group] = read_or_make(group_id(group));
+  return groups;
+}
+
+/// The head is another: reads what is remembered anew, save the labels of groups whose heads are
+/// the same. Whoever renews a label writes it first, then the head of its group, then the head.
 void LabelEpochs::forget_all(const Epoch& head, std::vector<LabelDigest>& changed) {
-  std::map<LabelDigest, Epoch> known;
+  bool by_group = false;
   {
     const std::lock_guard lock(mutex_);
+    by_group = young_.size() + old_.size() > kGroups;
+  }
+  const Groups groups = by_group ? read_groups() : Groups{};
+  std::map<LabelDigest, Epoch> known;
+  Groups before;
+  {
+    // What is being read at this moment may be from before a group's head was read: it is not
+    // remembered.
+    const std::lock_guard lock(mutex_);
+    ++forgotten_;
     head_ = head;
+    before = std::exchange(groups_, groups);
     known.swap(young_);
     known.merge(old_);
     old_.clear();
     made_.clear();
-    ++forgotten_;
+    for (const auto& [label, epoch] : known) {
+      const std::size_t group = group_of(label);
+      if (groups[group] && groups[group] == before[group]) remember(label, epoch);
+    }
   }
   for (const auto& [label, epoch] : known) {
-    const auto present = epoch_of(label, true);
-    if (present != epoch) changed.push_back(label);
+    if (epoch_of(label, true) != epoch) changed.push_back(label);
   }
 }
 
@@ -198,7 +238,7 @@ void LabelEpochs::note_unsure(std::span<const LabelDigest> labels) {
   const std::lock_guard lock(mutex_);
   for (const LabelDigest& label : labels) {
     if (recall(label)) continue;
-    if (unsure_.size() < remembered_) {
+    if (unsure_.size() < options_.remembered) {
       unsure_.insert(label);
     } else {
       lost_.push_back(label);
@@ -209,12 +249,13 @@ void LabelEpochs::note_unsure(std::span<const LabelDigest> labels) {
 std::optional<std::vector<LabelEpoch>> LabelEpochs::current(std::span<const LabelDigest> labels) {
   std::vector<LabelEpoch> epochs;
   bool answers = true;
+  const Deadline not_later_than = store::now(options_.clock) + options_.budget;
   {
     const std::lock_guard lock(mutex_);
     answers = answers_;
   }
   for (const LabelDigest& label : labels) {
-    const auto epoch = answers ? epoch_of(label, true) : std::nullopt;
+    const auto epoch = answers ? epoch_of(label, true, not_later_than) : std::nullopt;
     if (!epoch) {
       note_unsure(labels);
       return std::nullopt;
@@ -262,6 +303,7 @@ bool LabelEpochs::renew(const LabelDigest& label) {
     const std::lock_guard lock(mutex_);
     remember(label, epoch);
   }
+  if (!write_epoch(group_id(group_of(label)), random_epoch())) return false;
   return renew_head();
 }
 

@@ -2,6 +2,7 @@
 #ifndef INCIPIT_KV_LABEL_EPOCHS_H_
 #define INCIPIT_KV_LABEL_EPOCHS_H_
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -25,7 +26,8 @@ namespace incipit::kv {
 ///
 /// One more record, the head, is renewed with each of them. So a process that reads the head once
 /// a second knows that all other epochs, which it remembers, still hold. While the head cannot be
-/// read, nothing is known to hold.
+/// read, nothing is known to hold. Where the head is another, the heads of kGroups groups of labels
+/// say which of them have to be read again.
 ///
 /// A record that is missing or damaged is made anew, and so forgets what was there.
 ///
@@ -37,15 +39,24 @@ class LabelEpochs {
   /// What is remembered holds for so long without a look at the store.
   static constexpr std::chrono::milliseconds kMaxAge{1000};
 
-  LabelEpochs(store::GuardedStore& store, const Sealer& sealer, store::SteadyClock clock = {},
-              std::size_t remembered = kRemembered);
+  /// Which labels of a large number are read again after one of them was renewed: its group.
+  static constexpr std::size_t kGroups = 64;
+
+  struct Options {
+    store::SteadyClock clock = {};
+    std::size_t remembered = kRemembered;
+    // What a call of current() may take in all.
+    std::chrono::milliseconds budget = std::chrono::hours(1);
+  };
+  LabelEpochs(store::GuardedStore& store, const Sealer& sealer, Options options);
 
   /// Looks at the head where the last look is older than kMaxAge. Adds to `changed` the labels
   /// whose epochs may be others now: those that are, and those that could not be remembered.
   /// Calls `before_change` before anybody can get an epoch that is another now.
   void refresh(std::vector<LabelDigest>& changed, base::FunctionRef<void()> before_change);
 
-  /// The labels with their epochs, made where the store has none. None where it does not answer.
+  /// The labels with their epochs, made where the store has none. None where it does not answer
+  /// within the budget.
   std::optional<std::vector<LabelEpoch>> current(std::span<const LabelDigest> labels);
   /// Whether a record with these labels holds. Never makes an epoch.
   bool hold(const EntryLabels& labels);
@@ -56,13 +67,18 @@ class LabelEpochs {
   bool renew(const LabelDigest& label);
 
  private:
+  using Deadline = store::GuardedStore::Deadline;
+  using Groups = std::array<std::optional<Epoch>, kGroups>;
   enum class Read { kFound, kMissing, kNoAnswer };
   std::optional<Epoch> recall(const LabelDigest& label);
   void remember(const LabelDigest& label, const Epoch& epoch);
-  Read read_epoch(base::Bytes id, Epoch& epoch);
-  bool write_epoch(base::Bytes id, const Epoch& epoch);
-  std::optional<Epoch> make_epoch(base::Bytes id);
-  std::optional<Epoch> epoch_of(const LabelDigest& label, bool make);
+  Read read_epoch(base::Bytes id, Epoch& epoch, Deadline not_later_than = Deadline::max());
+  bool write_epoch(base::Bytes id, const Epoch& epoch, Deadline not_later_than = Deadline::max());
+  std::optional<Epoch> read_or_make(base::Bytes id);
+  std::optional<Epoch> make_epoch(base::Bytes id, Deadline not_later_than = Deadline::max());
+  std::optional<Epoch> epoch_of(const LabelDigest& label, bool make,
+                                Deadline not_later_than = Deadline::max());
+  Groups read_groups();
   void check(const LabelDigest& label, std::vector<LabelDigest>& changed,
              base::FunctionRef<void()> before_change);
   void take_to_check(std::vector<LabelDigest>& labels);
@@ -73,13 +89,13 @@ class LabelEpochs {
 
   store::GuardedStore& store_;
   const Sealer& sealer_;
-  const store::SteadyClock clock_;
-  const std::size_t remembered_;
+  const Options options_;
 
   std::mutex refresh_mutex_;  // one thread looks at the head; held while the store works
   std::mutex mutex_;          // never held while the store works
   std::optional<std::chrono::steady_clock::time_point> looked_;  // guarded by mutex_, as all below
   std::optional<Epoch> head_;
+  Groups groups_;                             // as last read; none: not known
   bool answers_ = true;                       // to the last look
   std::map<LabelDigest, Epoch> young_, old_;  // used lately; not since young_ was last empty
   std::vector<LabelDigest> lost_;  // that are not remembered any more: changes would go unnoticed

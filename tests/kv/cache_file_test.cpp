@@ -74,6 +74,7 @@ TEST_CASE("a pool is what another one was when it was saved, branches and all") 
 
   Pool to;
   CHECK(to.registry->load(file.path) == cached * 16);
+  CHECK(to.cache.stats().lookups == 0);
   to.cache.check_integrity();
   CHECK(to.cache.stats().blocks_cached == cached);
   CHECK(to.run(common + ids(60, 1000)) == 159);
@@ -81,6 +82,20 @@ TEST_CASE("a pool is what another one was when it was saved, branches and all") 
   CHECK(to.run(ids(50, 3000), {.salt = "b"}) == 48);
   CHECK(to.run(ids(50, 3000)) == 0);
   CHECK(to.registry->load(file.path) == 0);  // all is known
+}
+
+TEST_CASE("a file grows with what is saved, however long the prefixes are") {
+  const auto bytes_of = [](std::size_t blocks) {
+    const File file;
+    Pool pool("m", blocks + 2);
+    pool.run(ids(blocks * 16));
+    CHECK(pool.registry->save(file.path) == blocks * 16);
+    Pool to("m", blocks + 2);
+    CHECK(to.registry->load(file.path) == blocks * 16);
+    CHECK(to.run(ids(blocks * 16 + 1)) == blocks * 16);
+    return file.bytes().size();
+  };
+  CHECK(bytes_of(2000) < 11 * bytes_of(200));
 }
 
 TEST_CASE("what suits no engine, or has no room, is left out") {

@@ -32,7 +32,7 @@ struct Process {
           std::size_t remembered = LabelEpochs::kRemembered)
       : sealer(sealer_options(false, clock)),
         guarded(std::move(store), {.clock = clock.steady()}),
-        epochs(guarded, sealer, clock.steady(), remembered) {}
+        epochs(guarded, sealer, {.clock = clock.steady(), .remembered = remembered}) {}
 
   std::optional<Epoch> current(int number) {
     const LabelDigest labels[] = {label(number)};
@@ -115,6 +115,61 @@ TEST_CASE("within a second, looking costs nothing") {
   two.clock.move_milliseconds(1);
   CHECK(two.b.refresh().empty());
   CHECK(two.store->calls() > calls);
+}
+
+TEST_CASE("one of many labels is renewed: few are read again, and the right ones are known") {
+  constexpr int kLabels = 640;
+  TwoProcesses two;
+  std::vector<std::optional<Epoch>> old;
+  for (int i = 0; i < kLabels; ++i) old.push_back(two.b.current(i));
+  two.a.refresh();
+  two.b.refresh();
+  const auto renew_and_look = [&](int number) {
+    REQUIRE(two.a.epochs.renew(label(number)));
+    two.clock.move_milliseconds(kSecond);
+    const std::uint64_t gets = two.store->gets();
+    CHECK(two.b.refresh() == Labels{label(number)});
+    return two.store->gets() - gets;
+  };
+  renew_and_look(0);  // from now on the groups' heads are known
+  for (const int number : {1, 2, 639, 0}) {
+    // All heads, the labels of a group (10, about), and some that are looked at in any case.
+    CHECK(renew_and_look(number) < LabelEpochs::kGroups + kLabels / 16);
+  }
+  for (int i = 0; i < kLabels; ++i) {
+    const bool renewed = i <= 2 || i == 639;
+    CHECK((two.b.current(i) != old[static_cast<std::size_t>(i)]) == renewed);
+    CHECK(two.b.current(i) == two.a.current(i));
+  }
+}
+
+TEST_CASE("a store that has lost everything forgets all labels") {
+  TwoProcesses two;
+  for (int i = 0; i < 200; ++i) two.b.current(i);
+  two.b.refresh();
+  REQUIRE(two.a.epochs.renew(label(0)));
+  two.clock.move_milliseconds(kSecond);
+  two.b.refresh();
+  two.store->clear();
+  for (int i = 0; i < 200; ++i) two.a.current(i);
+  REQUIRE(two.a.epochs.renew(label(0)));
+  two.clock.move_milliseconds(kSecond);
+  CHECK(two.b.refresh().size() == 200);
+  for (int i = 0; i < 200; ++i) CHECK(two.b.current(i) == two.a.current(i));
+}
+
+TEST_CASE("new labels take no longer than the budget in all") {
+  store::GuardOptions patient;
+  const auto store =
+      std::make_shared<FaultyStore>(StoreFaults{.delay = std::chrono::milliseconds(5)});
+  store::GuardedStore guarded(store, patient);
+  const kv::Sealer sealer{{}};
+  LabelEpochs epochs(guarded, sealer, {.budget = std::chrono::milliseconds(20)});
+  std::vector<LabelDigest> labels;
+  for (int i = 0; i < 100; ++i) labels.push_back(label(i));
+  CHECK_FALSE(epochs.current(labels));
+  CHECK(store->calls() < 20);
+  CHECK(epochs.current(std::span(labels).first(1)));
 }
 
 TEST_CASE("who is told of a change is told before anybody can see it") {
