@@ -9,7 +9,7 @@ set -eu
 if [ $# -eq 0 ]; then
   set -- g++ cmake ninja-build pkg-config binutils python3 \
     libpcre2-dev libutf8proc-dev nlohmann-json3-dev libxxhash-dev libssl-dev \
-    libhiredis-dev libmemcached-dev redis-server memcached \
+    libhiredis-dev libmemcached-dev libzstd-dev redis-server memcached \
     catch2 libbenchmark-dev libcli11-dev clang-format ccache
 fi
 

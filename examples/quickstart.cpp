@@ -6,23 +6,21 @@
 #include <iomanip>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "orders.h"
 #include "support.h"
 
-// Many-shot extraction: a long prompt of worked examples, computed once, answers one order after
-// the other. examples/data/README.md says what the orders are and how they were drawn.
+// A long prompt of worked examples, computed once, answers one order after the other.
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+using examples::Question;
 
 constexpr std::size_t kVerified = 3;     // questions that are also answered without a cache
 constexpr std::size_t kFewExamples = 4;  // of the short prompt
-constexpr char kOrder[] = "\nOrder: ";   // begins each example, and each question
-constexpr char kResult[] = "\nResult:";
 
 struct Options {
   std::string model, json, data = INCIPIT_EXAMPLES_DATA;
@@ -30,35 +28,10 @@ struct Options {
   bool verify_all = false;
 };
 
-struct Question {
-  std::string order, expected;
-};
-
 struct Row {
   incipit::GenerateResult cached = {};
   std::optional<incipit::GenerateResult> uncached = {};
 };
-
-std::vector<Question> read_questions(const std::string& path) {
-  std::istringstream lines(examples::read_file(path));
-  std::vector<Question> questions;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t tab = line.find('\t');
-    if (tab == std::string::npos) throw std::runtime_error("no tab in a line of " + path);
-    questions.push_back({line.substr(0, tab), line.substr(tab + 1)});
-  }
-  if (questions.size() < 2) throw std::runtime_error(path + " must hold two questions at least");
-  return questions;
-}
-
-/// The front of the prompt that holds `count` worked examples.
-std::string first_examples(const std::string& text, std::size_t count) {
-  std::size_t end = text.find(kOrder);
-  for (; count > 0 && end != std::string::npos; --count) end = text.find(kOrder, end + 1);
-  return text.substr(0, end);
-}
-
-std::string prompt_of(const Question& question) { return kOrder + question.order + kResult; }
 
 incipit::GenerateParams params() {
   incipit::GenerateParams params;
@@ -69,8 +42,7 @@ incipit::GenerateParams params() {
 }
 
 std::string answer_of(const incipit::GenerateResult& result) {
-  const std::size_t begin = result.text.find_first_not_of(' ');
-  return begin == std::string::npos ? "" : result.text.substr(begin);
+  return examples::answer_of(result.text);
 }
 
 bool is_right(const incipit::GenerateResult& result, const Question& question) {
@@ -129,7 +101,7 @@ Json to_json(const std::vector<Question>& questions, const std::vector<Row>& row
 int run(const Options& options) {
   std::ostream& out = examples::console(options.json);
   const std::string static_text = examples::read_file(options.data + "/orders_prompt.txt");
-  const auto questions = read_questions(options.data + "/orders_questions.tsv");
+  const auto questions = examples::read_questions(options.data + "/orders_questions.tsv");
 
   incipit::EngineOptions engine_options;
   engine_options.model = options.model;
@@ -146,7 +118,7 @@ int run(const Options& options) {
   std::size_t right = 0;
   for (const Question& question : questions) {
     Row& row = rows.emplace_back();
-    row.cached = engine.generate_with_cache(static_text, prompt_of(question), params());
+    row.cached = engine.generate_with_cache(static_text, examples::prompt_of(question), params());
     right += is_right(row.cached, question);
     print_row(out, std::to_string(rows.size()), row.cached,
               is_right(row.cached, question) ? "right" : "wrong");
@@ -156,17 +128,17 @@ int run(const Options& options) {
   bool all_same = true;
   const std::size_t verified = options.verify_all ? rows.size() : std::min(kVerified, rows.size());
   for (std::size_t i = 0; i < verified; ++i) {
-    rows[i].uncached = engine.generate(static_text + prompt_of(questions[i]), params());
+    rows[i].uncached = engine.generate(static_text + examples::prompt_of(questions[i]), params());
     const bool equal = same(rows[i].cached, *rows[i].uncached);
     all_same = all_same && equal;
     print_row(out, std::to_string(i + 1), *rows[i].uncached, equal ? "same" : "DIFFERENT");
   }
 
-  const std::string short_text = first_examples(static_text, kFewExamples);
+  const std::string short_text = examples::first_examples(static_text, kFewExamples);
   std::size_t right_with_few = 0;
   for (const Question& question : questions) {
-    right_with_few +=
-        is_right(engine.generate_with_cache(short_text, prompt_of(question), params()), question);
+    right_with_few += is_right(
+        engine.generate_with_cache(short_text, examples::prompt_of(question), params()), question);
   }
 
   const Times times = times_of(rows);

@@ -49,13 +49,14 @@ struct Options {
   Sizes sizes = {};
 };
 
-/// One of the four commands that measure a workload of given sizes.
+/// One of the commands that measure a workload of given sizes.
 struct Command {
   const char* name;
   const char* description;
   const char *prompt, *fresh, *samples;  // what the three sizes mean here
   Sizes defaults;
   std::size_t least_new_tokens;
+  bool medians_on_top;  // of the document, too
   std::vector<Metric> (*measure)(incipit::Engine&, const Yardstick&, const Sizes&);
 };
 
@@ -63,17 +64,23 @@ const std::vector<Command> kCommands = {
     {"prefill", "Prompts, up to the first token of their texts", "Tokens of each prompt",
      "Tokens generated behind each prompt; only `total_ms` includes all of them",
      "Different prompts at once", Sizes{.prompt_tokens = 512, .new_tokens = 1, .samples = 1}, 1,
-     bench::measure_prefill},
+     false, bench::measure_prefill},
     {"decode", "Texts, from their second token on, behind prompts that share nothing",
      "Tokens of each prompt", "Tokens of each text", "Texts at once, each behind its own prompt",
-     Sizes{.prompt_tokens = 16, .new_tokens = 128, .samples = 1}, 2, bench::measure_decode},
+     Sizes{.prompt_tokens = 16, .new_tokens = 128, .samples = 1}, 2, false, bench::measure_decode},
     {"shared", "Samples, from their second token on, behind one and the same prompt",
      "Tokens of the prompt", "Tokens of each sample", "Samples at once",
-     Sizes{.prompt_tokens = 4096, .new_tokens = 64, .samples = 16}, 2, bench::measure_shared},
+     Sizes{.prompt_tokens = 4096, .new_tokens = 64, .samples = 16}, 2, true, bench::measure_shared},
     {"turns", "Chats of several turns, each of which finds the ones before it in the cache",
      "Tokens of each of the user's messages, about", "Tokens of each answer", "Chats at once",
-     Sizes{.prompt_tokens = 64, .new_tokens = 64, .samples = 1, .turns = 8}, 2,
+     Sizes{.prompt_tokens = 64, .new_tokens = 64, .samples = 1, .turns = 8}, 2, false,
      bench::measure_turns},
+    {"users",
+     "Users with one system prompt and a question each, at once over one cache; and the same "
+     "requests one after another without a cache",
+     "Tokens of each question", "Tokens of each answer", nullptr,
+     Sizes{.prompt_tokens = 48, .new_tokens = 64, .samples = 1, .repeat = 1}, 2, true,
+     bench::measure_users},
 };
 
 void declare_engine(CLI::App& app, Options& options) {
@@ -102,9 +109,11 @@ void declare_sizes(CLI::App& app, const Command& command, Sizes& sizes) {
   app.add_option("--new-tokens", sizes.new_tokens, command.fresh)
       ->check(CLI::Range(command.least_new_tokens, kMany))
       ->capture_default_str();
-  app.add_option("--samples", sizes.samples, command.samples)
-      ->check(CLI::Range(std::size_t{1}, std::size_t{256}))
-      ->capture_default_str();
+  if (command.samples != nullptr) {
+    app.add_option("--samples", sizes.samples, command.samples)
+        ->check(CLI::Range(std::size_t{1}, std::size_t{256}))
+        ->capture_default_str();
+  }
   app.add_option("--repeat", sizes.repeat, "Measurements; the median counts")
       ->check(CLI::Range(std::size_t{1}, kMany))
       ->capture_default_str();
@@ -134,6 +143,12 @@ struct Subject {
   incipit::Engine engine;
   Yardstick yardstick = {};
 };
+
+Json medians(const std::vector<Metric>& metrics) {
+  Json medians = Json::object();
+  for (const Metric& metric : metrics) medians[metric.name] = bench::median(metric.values);
+  return medians;
+}
 
 /// Prints the metrics and writes them with `settings` and `more` members.
 void finish(const Options& options, const std::string& command, const Subject& subject,
@@ -166,8 +181,10 @@ int run_command(const Command& command, const Options& options) {
           {"new_tokens", sizes.new_tokens},
           {"samples", sizes.samples},
           {"turns", sizes.turns},
+          {"users", sizes.users},
+          {"system_tokens", sizes.system_tokens},
           {"repeat", sizes.repeat}},
-         Json::object());
+         command.medians_on_top ? medians(metrics) : Json::object());
   return 0;
 }
 
@@ -175,9 +192,7 @@ int run_standard(const Options& options) {
   const bench::StandardTexts texts = bench::standard_texts(examples::read_file(options.document));
   Subject subject(options);
   const auto metrics = bench::measure_standard(subject.engine, subject.yardstick, texts);
-  Json medians = Json::object();
-  for (const Metric& metric : metrics) medians[metric.name] = bench::median(metric.values);
-  finish(options, "standard", subject, metrics, Json::object(), medians);
+  finish(options, "standard", subject, metrics, Json::object(), medians(metrics));
   return 0;
 }
 
@@ -228,7 +243,8 @@ int run_texts(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures prompts, texts, samples over one prefix, and chats.", "incipit-bench");
+  CLI::App app("Measures prompts, texts, samples over one prefix, chats, and users.",
+               "incipit-bench");
   app.require_subcommand(1);
   std::map<std::string, Options> options;  // by command
   std::function<int()> chosen;
@@ -250,6 +266,15 @@ int main(int argc, char** argv) {
   app.get_subcommand("turns")
       ->add_option("--turns", turns.sizes.turns, "Questions and answers of a chat")
       ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  Options& users = options["users"];
+  app.get_subcommand("users")
+      ->add_option("--users", users.sizes.users, "Users at once")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.get_subcommand("users")
+      ->add_option("--system-tokens", users.sizes.system_tokens, "Tokens that they share")
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
 
   Options& standard = options["standard"];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,16 @@ double Batch::first_token_seconds() const {
     latest = std::max(latest, result.time_to_first_token);
   }
   return std::chrono::duration<double>(latest).count();
+}
+
+void append_ids(const incipit::Engine& engine, std::size_t count, std::size_t salt,
+                std::vector<incipit::TokenId>& ids) {
+  std::uint64_t state = salt + 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    state = (state + i + 1) * 6364136223846793005u;
+    const std::uint64_t id = (state >> 33) % engine.model().vocabulary;
+    ids.push_back(static_cast<incipit::TokenId>(id));
+  }
 }
 
 Batch run_at_once(

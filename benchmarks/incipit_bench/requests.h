@@ -19,6 +19,10 @@ struct Batch {
   double first_token_seconds() const;
 };
 
+/// Appends `count` ids that look random; another salt gives others from the first one on.
+void append_ids(const incipit::Engine& engine, std::size_t count, std::size_t salt,
+                std::vector<incipit::TokenId>& ids);
+
 /// Calls `request(i, params)` for each i < count, all at once, on a thread each. `params` ask for
 /// exactly `new_tokens`: greedily where there is one request, else as users sample. Throws what one
 /// of the requests throws, after all have returned, and where a text is shorter than asked.

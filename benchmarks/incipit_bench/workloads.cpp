@@ -23,48 +23,11 @@ double seconds(std::chrono::microseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// Appends `count` ids that look random; another salt gives others from the first one on.
-void append_ids(const incipit::Engine& engine, std::size_t count, std::size_t salt, Ids& ids) {
-  std::uint64_t state = salt + 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    state = (state + i + 1) * 6364136223846793005u;
-    const std::uint64_t id = (state >> 33) % engine.model().vocabulary;
-    ids.push_back(static_cast<TokenId>(id));
-  }
-}
-
 std::vector<Ids> make_prompts(const incipit::Engine& engine, std::size_t count, std::size_t tokens,
                               std::size_t salt) {
   std::vector<Ids> prompts(count);
   for (std::size_t i = 0; i < count; ++i) append_ids(engine, tokens, salt * count + i, prompts[i]);
   return prompts;
-}
-
-/// Tokens per second of all texts together, each one's first token left out: the time for
-/// `new_tokens` less the time for one, with the prompts in the cache for both. `prefix_tokens` are
-/// all that a step reads of the prompts.
-std::vector<Metric> measure_texts(incipit::Engine& engine, const Yardstick& yardstick,
-                                  const Sizes& sizes, const std::vector<Ids>& prompts,
-                                  double prefix_tokens) {
-  const auto text = [&](std::size_t new_tokens) {
-    return run_at_once(sizes.samples, new_tokens, [&](std::size_t i, const GenerateParams& params) {
-      return engine.generate_with_cache(prompts[i % prompts.size()], params);
-    });
-  };
-  const double steps = static_cast<double>(sizes.new_tokens - 1);
-  const double samples = static_cast<double>(sizes.samples);
-  Metric speed{.name = "decode_tok_s", .unit = "tok/s", .limit = "memory"};
-  Metric first{.name = "first_token_ms", .unit = "ms"};
-  text(1);
-  for (std::size_t i = 0; i < sizes.repeat; ++i) {
-    const Batch one = text(1);
-    const double time = text(sizes.new_tokens).seconds - one.seconds;
-    speed.add(
-        samples * steps / time,
-        yardstick.decode_fraction(steps, kv_tokens_read(steps, prefix_tokens, samples), time));
-    first.add(1e3 * one.first_token_seconds());
-  }
-  return {speed, first};
 }
 
 /// About `tokens` tokens of text that differs from turn to turn.
@@ -143,17 +106,31 @@ std::vector<Metric> measure_prefill(incipit::Engine& engine, const Yardstick& ya
   return {speed, first, total};
 }
 
+/// Tokens per second of all texts together, each one's first token left out: the time for
+/// `new_tokens` less the time for one, with the prompts in the cache for both.
 std::vector<Metric> measure_decode(incipit::Engine& engine, const Yardstick& yardstick,
                                    const Sizes& sizes) {
-  return measure_texts(engine, yardstick, sizes,
-                       make_prompts(engine, sizes.samples, sizes.prompt_tokens, 0),
-                       static_cast<double>(sizes.samples * sizes.prompt_tokens));
-}
-
-std::vector<Metric> measure_shared(incipit::Engine& engine, const Yardstick& yardstick,
-                                   const Sizes& sizes) {
-  return measure_texts(engine, yardstick, sizes, make_prompts(engine, 1, sizes.prompt_tokens, 0),
-                       static_cast<double>(sizes.prompt_tokens));
+  const auto prompts = make_prompts(engine, sizes.samples, sizes.prompt_tokens, 0);
+  const auto text = [&](std::size_t new_tokens) {
+    return run_at_once(sizes.samples, new_tokens, [&](std::size_t i, const GenerateParams& params) {
+      return engine.generate_with_cache(prompts[i], params);
+    });
+  };
+  const double steps = static_cast<double>(sizes.new_tokens - 1);
+  const double samples = static_cast<double>(sizes.samples);
+  const double prefix_tokens = static_cast<double>(sizes.samples * sizes.prompt_tokens);
+  Metric speed{.name = "decode_tok_s", .unit = "tok/s", .limit = "memory"};
+  Metric first{.name = "first_token_ms", .unit = "ms"};
+  text(1);
+  for (std::size_t i = 0; i < sizes.repeat; ++i) {
+    const Batch one = text(1);
+    const double time = text(sizes.new_tokens).seconds - one.seconds;
+    speed.add(
+        samples * steps / time,
+        yardstick.decode_fraction(steps, kv_tokens_read(steps, prefix_tokens, samples), time));
+    first.add(1e3 * one.first_token_seconds());
+  }
+  return {speed, first};
 }
 
 std::vector<Metric> measure_turns(incipit::Engine& engine, const Yardstick& yardstick,

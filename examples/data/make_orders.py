@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the quickstart's data: orders in plain words, and what they say in four columns.
 
-    make_orders.py [FOLDER]      writes orders_prompt.txt and orders_questions.tsv
+    make_orders.py [FOLDER]      writes orders_prompt.txt, orders_questions.tsv and orders_vote.tsv
 
 An order is drawn by SHA-256 from the name of its stream and its number, so the files are the same
 on every machine. The streams: `example` (the worked examples of the prompt), `question` (the ten
-orders that the quickstart asks about) and `development` (the orders by which the wording was
-chosen, see README.md). No order comes up twice, in no stream.
+orders that the quickstart asks about), `vote` (those that self_consistency asks about) and
+`development` (the orders by which the wording was chosen, see README.md). No order comes up twice, in no stream.
 """
 
 import hashlib
@@ -34,6 +34,7 @@ INSTRUCTION = ("Each order below is followed by its result: the customer's name,
                "the item, the city, and the day, separated by bars.\n")
 EXAMPLES = 96
 QUESTIONS = 10
+VOTES = 30
 
 
 def draw(stream: str, number: int) -> dict:
@@ -76,14 +77,18 @@ def static_text(examples: list) -> str:
         f"\nOrder: {each['order']}\nResult: {each['result']}\n" for each in examples)
 
 
+def write_questions(path: pathlib.Path, questions: list) -> None:
+    path.write_text("".join(f"{each['order']}\t{each['result']}\n" for each in questions),
+                    encoding="utf-8")
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     seen = set()
     examples = take("example", EXAMPLES, seen)
-    questions = take("question", QUESTIONS, seen)
     (folder / "orders_prompt.txt").write_text(static_text(examples), encoding="utf-8")
-    (folder / "orders_questions.tsv").write_text(
-        "".join(f"{each['order']}\t{each['result']}\n" for each in questions), encoding="utf-8")
+    write_questions(folder / "orders_questions.tsv", take("question", QUESTIONS, seen))
+    write_questions(folder / "orders_vote.tsv", take("vote", VOTES, seen))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ namespace incipit::inline v0 {
 
 /// What a caller can do about a failure, not where it happened.
 enum class ErrorCode {
-  kInvalidArgument,  ///< The call or its options are wrong; fix the caller.
-  kModelUnreadable,  ///< The model is missing, damaged or not supported.
-  kPromptTooLong,    ///< The prompt cannot fit the context; shorten it.
-  kOutOfMemory,      ///< The block pool or the host cannot hold the request.
-  kForked,           ///< Used in a child of fork(); make the object there.
-  kInternal,         ///< A bug in incipit; please report it.
+  kInvalidArgument,   ///< The call or its options are wrong; fix the caller.
+  kModelUnreadable,   ///< The model is missing, damaged or not supported.
+  kPromptTooLong,     ///< The prompt cannot fit the context; shorten it.
+  kBudgetInfeasible,  ///< What must stay in a prompt exceeds its token budget; raise it.
+  kOutOfMemory,       ///< The block pool or the host cannot hold the request.
+  kForked,            ///< Used in a child of fork(); make the object there.
+  kInternal,          ///< A bug in incipit; please report it.
 };
 
 /// The enumerator's name without its `k`, in lower case with underscores: "prompt_too_long".

@@ -5,14 +5,17 @@
 // Everything. Prefer the header that you need.
 #include "incipit/cache_reports.h"
 #include "incipit/capacity.h"
+#include "incipit/compressor.h"
 #include "incipit/conversation.h"
 #include "incipit/engine.h"
 #include "incipit/error.h"
 #include "incipit/log.h"
 #include "incipit/message.h"
 #include "incipit/metrics.h"
+#include "incipit/openai.h"
 #include "incipit/prefix_cache.h"
 #include "incipit/sampling.h"
+#include "incipit/self_consistency.h"
 #include "incipit/store.h"
 #include "incipit/version.h"
 

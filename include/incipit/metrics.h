@@ -58,6 +58,9 @@ struct EngineStats {
   std::uint64_t loaded_tokens = 0;             ///< Of them, those that came from a cold tier.
   std::uint64_t new_tokens = 0;                ///< Generated tokens.
   std::uint64_t steps = 0;                     ///< Forward passes.
+  std::uint64_t step_microseconds = 0;         ///< Of the steps, with all that belongs to them.
+  std::uint64_t forward_microseconds = 0;      ///< Of that, computing and sampling.
+  std::uint64_t preemptions = 0;               ///< Requests that had to give up their blocks.
   std::uint64_t first_tokens = 0;              ///< Requests that have got their first token.
   std::uint64_t first_token_microseconds = 0;  ///< Theirs, from the call to it, in all.
   std::uint64_t load_microseconds = 0;         ///< From looking into cold tiers to the end of it.

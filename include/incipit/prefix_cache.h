@@ -46,6 +46,10 @@ struct Tier {
   WritePolicy write = WritePolicy::kThrough;  ///< kSecondHit suits servers.
   std::chrono::milliseconds deadline{250};    ///< Of one read; later than that it is computed.
   std::chrono::milliseconds write_deadline{2000};  ///< Of one write, in the background.
+  /// Entries are compressed without loss (zstd) where that saves a tenth or more. For tiers that
+  /// are slower than about 300 MB/s, or short of room: docs/caching.md has numbers. Any process
+  /// with zstd reads both kinds.
+  bool compress = false;
 };
 
 /// How a PrefixCache works.
@@ -106,7 +110,7 @@ struct Invalidation {
 class INCIPIT_API PrefixCache {
  public:
   /// Throws Error{kInvalidArgument}: a tier without a store, more than 8 tiers, a key that has not
-  /// 32 bytes, or tiers in a build without OpenSSL.
+  /// 32 bytes, tiers in a build without OpenSSL, or Tier::compress in one without zstd.
   explicit PrefixCache(PrefixCacheOptions options = {});
   /// What the tiers still lack has been written by the engines' destructors.
   ~PrefixCache();

@@ -42,7 +42,8 @@ class StoreBuffer {
   std::span<std::byte> bytes() noexcept { return {data_.get(), size_}; }
   /// The same.
   std::span<const std::byte> bytes() const noexcept { return {data_.get(), size_}; }
-  /// Holds `size` bytes of any content from now on. Throws std::bad_alloc.
+  /// Holds `size` bytes from now on: the front of what it held where that was more, else any
+  /// content. Throws std::bad_alloc.
   std::span<std::byte> resize(std::size_t size) {
     if (size > capacity_) {
       data_.reset(new std::byte[size]);

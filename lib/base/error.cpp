@@ -11,6 +11,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "model_unreadable";
     case ErrorCode::kPromptTooLong:
       return "prompt_too_long";
+    case ErrorCode::kBudgetInfeasible:
+      return "budget_infeasible";
     case ErrorCode::kOutOfMemory:
       return "out_of_memory";
     case ErrorCode::kForked:

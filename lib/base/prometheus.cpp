@@ -126,6 +126,10 @@ std::string to_prometheus(const EngineStats& stats) {
       .counter("loaded_tokens_total", "Of them, those from cold tiers.", stats.loaded_tokens)
       .counter("new_tokens_total", "Generated tokens.", stats.new_tokens)
       .counter("steps_total", "Forward passes.", stats.steps)
+      .seconds("step_seconds_total", "Time of the steps.", stats.step_microseconds)
+      .seconds("forward_seconds_total", "Of that, computing and sampling.",
+               stats.forward_microseconds)
+      .counter("preemptions_total", "Requests that gave up their blocks.", stats.preemptions)
       .counter("first_tokens_total", "Requests that have got a first token.", stats.first_tokens)
       .seconds("first_token_seconds_total", "Time to those, in all.",
                stats.first_token_microseconds)

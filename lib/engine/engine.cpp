@@ -78,6 +78,12 @@ std::vector<TokenId> Engine::tokenize(std::span<const Message> conversation) con
   return impl_->tokenizer().encode(impl_->chat_format().render(conversation));
 }
 
+std::vector<TokenId> Engine::tokenize(std::string_view static_text,
+                                      std::string_view dynamic_prompt) {
+  impl_->check_process();
+  return impl_->prompt_encoder().encode(static_text, dynamic_prompt);
+}
+
 std::string Engine::detokenize(std::span<const TokenId> ids) const {
   impl_->check_process();
   return impl_->tokenizer().decode(ids);

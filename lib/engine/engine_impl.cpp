@@ -223,91 +223,44 @@ GenerateResult Engine::Impl::run(Kind kind, std::vector<TokenId> prompt, Reuse r
 
 GenerateResult Engine::Impl::run_once(Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                                       const GenerateParams& params, Clock::time_point called) {
+  const auto request = make_request(kind, std::move(prompt), reuse, params, called);
+  request->streams = static_cast<bool>(params.on_text);
+  return engine::Delivery(*scheduler_, request).finish();
+}
+
+std::unique_ptr<engine::Delivery> Engine::Impl::submit(std::vector<TokenId> prompt,
+                                                       GenerateParams params,
+                                                       Clock::time_point called) {
+  const bool has_reader = static_cast<bool>(params.on_text);
+  const auto request =
+      make_request(Kind::kGenerate, std::move(prompt), Reuse::kYes, std::move(params), called);
+  request->streams = true;
+  request->mailbox.join_texts(!has_reader);
+  return std::make_unique<engine::Delivery>(*scheduler_, request);
+}
+
+std::shared_ptr<engine::Request> Engine::Impl::make_request(Kind kind, std::vector<TokenId> prompt,
+                                                            Reuse reuse, GenerateParams params,
+                                                            Clock::time_point called) {
   engine::check_params(params, info_.vocabulary);
   check_prompt(kind, prompt);
   const std::size_t new_tokens = kind == Kind::kScore ? 0 : params.max_tokens;
   const std::size_t total_tokens = prompt.size() + std::min(new_tokens, context_ - prompt.size());
-  check_room(total_tokens);
+  if (params.kv_noise > 0.0f && kv_->pool().layout.shape().type == device::KvFormat::kInt8) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "GenerateParams::kv_noise needs a KvType other than kInt8");
+  }
+  // Noisy KV is made from a shared copy that is still held then.
+  check_room(params.kv_noise > 0.0f ? total_tokens + prompt.size() : total_tokens);
   const bool reuses = reuse == Reuse::kYes;
-  const auto request = std::make_shared<engine::Request>(
-      kind, std::move(prompt), params, reuses ? name_space(params.cache) : std::string(),
-      registry().cache_labels(params.cache), info_.vocabulary, called);
+  std::string space = reuses ? name_space(params.cache) : std::string();
+  CacheLabels labels = registry().cache_labels(params.cache);
+  auto request = std::make_shared<engine::Request>(kind, std::move(prompt), std::move(params),
+                                                   std::move(space), std::move(labels),
+                                                   info_.vocabulary, called);
   if (reuses) request->ticket = registry().begin_request(request->name_space, request->labels);
   request->total_tokens = total_tokens;
-  if (params.allowed_tokens) request->set_allowed(params.allowed_tokens({}));
-  const std::stop_callback on_stop(params.stop, [this, &request] {
-    request->cancel(FinishReason::kStopped);
-    scheduler_->wake();
-  });
-  scheduler_->submit(request);
-  deliver(*request);
-  return std::move(request->result);
-}
-
-// Hands out the request's events until it is closed. When a callback throws, the request is ended
-// before the exception goes on, since it uses the caller's parameters.
-void Engine::Impl::deliver(engine::Request& request) {
-  const GenerateParams& params = request.params;
-  std::optional<Clock::time_point> deadline;
-  if (params.timeout) deadline = request.begin + *params.timeout;
-  std::vector<TokenId> so_far;
-  std::exception_ptr thrown;
-  std::string delivered;
-  std::size_t delivered_tokens = 0;
-  bool reader_ended = false;
-
-  const auto end = [&](FinishReason reason) {
-    request.cancel(reason);
-    scheduler_->wake();
-  };
-  const auto on_event = [&](const engine::Event& event) {
-    if (const auto* text = std::get_if<engine::TextEvent>(&event)) {
-      delivered += text->piece;
-      delivered_tokens = text->tokens;
-      if (params.on_text && !params.on_text(text->piece)) {
-        reader_ended = true;
-        end(FinishReason::kStopped);
-      }
-    } else if (const auto* progress = std::get_if<engine::ProgressEvent>(&event)) {
-      params.on_prefill(progress->done, progress->total);
-    } else if (const auto* token = std::get_if<engine::TokenEvent>(&event)) {
-      so_far.push_back(token->id);
-      request.set_allowed(params.allowed_tokens(so_far));
-      scheduler_->wake();
-    }
-  };
-
-  for (;;) {
-    const engine::Mailbox::Taken taken = request.mailbox.take(deadline);
-    if (taken.was_full) scheduler_->wake();
-    if (!taken.event) {
-      end(FinishReason::kTimeout);
-      deadline.reset();
-      continue;
-    }
-    if (const auto* closed = std::get_if<engine::ClosedEvent>(&*taken.event)) {
-      if (thrown) std::rethrow_exception(thrown);
-      if (closed->error) std::rethrow_exception(closed->error);
-      break;
-    }
-    if (thrown || reader_ended) continue;
-    try {
-      on_event(*taken.event);
-    } catch (...) {
-      thrown = std::current_exception();
-      end(FinishReason::kStopped);
-    }
-  }
-  if (reader_ended) {  // the result is what the reader saw, whatever was made meanwhile
-    GenerateResult& result = request.result;
-    result.finish = FinishReason::kStopped;
-    result.text = std::move(delivered);
-    result.token_ids.resize(std::min(delivered_tokens, result.token_ids.size()));
-    if (params.logprobs > 0) {
-      result.logprobs.resize(result.token_ids.size());
-      result.top.resize(result.token_ids.size());
-    }
-  }
+  return request;
 }
 
 }  // namespace incipit::inline v0

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "engine/delivery.h"
 #include "engine/scheduler.h"
 #include "incipit/engine.h"
 #include "kv/kv_cache.h"
@@ -36,6 +37,10 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   /// Runs one request to its end on behalf of the calling thread.
   GenerateResult run(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                      const GenerateParams& params, engine::Clock::time_point called);
+
+  /// Starts one. The request keeps `params`.
+  std::unique_ptr<engine::Delivery> submit(std::vector<TokenId> prompt, GenerateParams params,
+                                           engine::Clock::time_point called);
 
   /// See the functions of these names in Engine.
   CacheValidation validate(const std::vector<TokenId>& prompt, GenerateParams params);
@@ -63,6 +68,10 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
        std::unique_ptr<const model::ModelFile> file);
   GenerateResult run_once(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                           const GenerateParams& params, engine::Clock::time_point called);
+  std::shared_ptr<engine::Request> make_request(engine::Request::Kind kind,
+                                                std::vector<TokenId> prompt, Reuse reuse,
+                                                GenerateParams params,
+                                                engine::Clock::time_point called);
   bool is_validated();
   void validate_before(const std::vector<TokenId>& prompt, const GenerateParams& params,
                        engine::Clock::time_point called);
@@ -70,7 +79,6 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   void check_prompt(engine::Request::Kind kind, const std::vector<TokenId>& prompt) const;
   void check_room(std::size_t total_tokens) const;
   std::string name_space(const CacheLabels& labels) const;
-  void deliver(engine::Request& request);
 
   const pid_t process_;
   const base::Log log_;

@@ -54,6 +54,7 @@ void check_params(const GenerateParams& params, std::size_t vocabulary) {
   for (const std::string& stop : params.stop_strings) {
     require(!stop.empty(), "stop_strings must not contain an empty string");
   }
+  require(params.kv_noise >= 0.0f && params.kv_noise <= 1.0f, "kv_noise must be between 0 and 1");
   require(params.logprobs <= vocabulary, "logprobs must not exceed the size of the vocabulary");
   require(!params.timeout || params.timeout->count() >= 0, "timeout must not be negative");
 }

@@ -2,7 +2,6 @@
 #ifndef INCIPIT_ENGINE_MAILBOX_H_
 #define INCIPIT_ENGINE_MAILBOX_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -39,16 +38,14 @@ class Mailbox {
   /// Events that wait at most before full() says so.
   static constexpr std::size_t kCapacity = 64;
 
+  /// Whether a text that waits takes the next one in, so that texts never fill the box: for readers
+  /// who may come late, or never. Before the first post().
+  void join_texts(bool join) { joins_texts_ = join; }
+
   void post(Event event) {
     {
       const std::lock_guard lock(mutex_);
-      // Only the newest progress matters, and a slow reader must not fill the box with it.
-      if (!events_.empty() && std::holds_alternative<ProgressEvent>(event) &&
-          std::holds_alternative<ProgressEvent>(events_.back())) {
-        events_.back() = std::move(event);
-      } else {
-        events_.push_back(std::move(event));
-      }
+      if (events_.empty() || !join(events_.back(), event)) events_.push_back(std::move(event));
     }
     arrived_.notify_one();
   }
@@ -59,18 +56,38 @@ class Mailbox {
   }
 
   struct Taken {
-    std::optional<Event> event;  // none: the deadline passed
+    std::optional<Event> event;  // none: nothing is there
     bool was_full = false;       // and is no longer
   };
-  /// Waits for an event, until the deadline if there is one.
-  Taken take(const std::optional<std::chrono::steady_clock::time_point>& deadline) {
+  /// Waits for an event.
+  Taken take() {
     std::unique_lock lock(mutex_);
-    const auto ready = [this] { return !events_.empty(); };
-    if (!deadline) {
-      arrived_.wait(lock, ready);
-    } else if (!arrived_.wait_until(lock, *deadline, ready)) {
-      return {};
+    arrived_.wait(lock, [this] { return !events_.empty(); });
+    return take_first();
+  }
+  /// Takes an event, if there is one.
+  Taken try_take() {
+    const std::lock_guard lock(mutex_);
+    return events_.empty() ? Taken{} : take_first();
+  }
+
+ private:
+  /// Only the newest progress matters, and a slow reader must not fill the box with it.
+  bool join(Event& last, Event& event) const {
+    if (auto* progress = std::get_if<ProgressEvent>(&event)) {
+      if (!std::holds_alternative<ProgressEvent>(last)) return false;
+      last = *progress;
+      return true;
     }
+    auto* text = std::get_if<TextEvent>(&event);
+    auto* before = std::get_if<TextEvent>(&last);
+    if (!joins_texts_ || text == nullptr || before == nullptr) return false;
+    before->piece += text->piece;
+    before->tokens = text->tokens;
+    return true;
+  }
+
+  Taken take_first() {
     Taken taken;
     taken.event = std::move(events_.front());
     events_.pop_front();
@@ -78,7 +95,7 @@ class Mailbox {
     return taken;
   }
 
- private:
+  bool joins_texts_ = false;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> events_;  // guarded by mutex_

@@ -7,16 +7,16 @@
 #include "base/caught.h"
 #include "base/check.h"
 #include "base/machine.h"
-#include "engine/exact_math.h"
+#include "engine/kv_noise.h"
 
 namespace incipit::engine {
 namespace {
 
-// After which a request that found no room in the pool asks again, where nothing else happens.
-constexpr std::chrono::milliseconds kRetry{5};
+using device::kBlockTokens;
 
-std::chrono::microseconds since(Clock::time_point begin) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+std::uint64_t microseconds(Clock::duration time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(time).count());
 }
 
 }  // namespace
@@ -48,6 +48,7 @@ void Scheduler::submit(std::shared_ptr<Request> request) {
   {
     const std::lock_guard lock(mutex_);
     ++stats_.requests;
+    request->arrival = submitted_++;
     stats_.prompt_tokens += request->prompt_tokens;
     arrivals_.push_back(std::move(request));
     signalled_ = true;
@@ -78,14 +79,25 @@ void Scheduler::run() {
       if (stopping_) break;
     }
     do {
+      begin_ = Clock::now();
+      wake_at_.reset();
       admit_arrivals();
       retire_cancelled();
       admit();
     } while (step());
   }
   admit_arrivals();
-  for (const auto& request : waiting_) finish(*request, FinishReason::kStopped);
-  for (const auto& request : active_) finish(*request, FinishReason::kStopped);
+  const auto stop = [this](Request& request) {
+    finish(request, FinishReason::kStopped);
+    return true;
+  };
+  waiting_.erase_if(stop);
+  std::erase_if(active_, [&](const auto& request) { return stop(*request); });
+}
+
+/// Where nothing happens before, work goes on then.
+void Scheduler::wake_by(Clock::time_point time) {
+  wake_at_ = wake_at_ ? std::min(*wake_at_, time) : time;
 }
 
 void Scheduler::wait_for_work() {
@@ -98,105 +110,74 @@ void Scheduler::wait_for_work() {
   }
 }
 
-void Scheduler::admit_arrivals() {
-  const std::lock_guard lock(mutex_);
-  std::ranges::move(arrivals_, std::back_inserter(waiting_));
-  arrivals_.clear();
-}
-
 void Scheduler::retire_cancelled() {
-  const auto retire = [this](const std::shared_ptr<Request>& request) {
-    const int reason = request->cancelled.load();
-    if (reason >= 0) finish(*request, static_cast<FinishReason>(reason));
+  const Clock::time_point now = Clock::now();
+  const auto retire = [&](Request& request) {
+    if (const auto deadline = request.deadline()) {
+      if (now >= *deadline) {
+        request.cancel(FinishReason::kTimeout);
+      } else {
+        wake_by(*deadline);
+      }
+    }
+    const int reason = request.cancelled.load();
+    if (reason >= 0) finish(request, static_cast<FinishReason>(reason));
     return reason >= 0;
   };
-  std::erase_if(waiting_, retire);
-  std::erase_if(active_, retire);
-}
-
-/// Blocks that wait to be stored make room where nothing else can.
-bool Scheduler::start(Request& request, kv::KvCache::Match& match) {
-  const auto try_to = [&] {
-    return cache_.start(request.name_space, request.labels, request.tokens, request.total_tokens,
-                        match);
-  };
-  if (try_to()) return true;
-  if (!active_.empty() || tiers_ == nullptr) return false;
-  tiers_->leave(cache_);
-  return try_to();
-}
-
-void Scheduler::admit() {
-  while (!waiting_.empty()) {
-    Request& request = *waiting_.front();
-    kv::KvCache::Match match;
-    bool started = false;
-    std::exception_ptr error = base::caught([&] { started = start(request, match); });
-    // It fits into the pool, as its caller has seen to; so whoever holds the blocks gives them
-    // back.
-    if (!started && !error) return;
-    if (error) {
-      fail(request, std::move(error));
-      waiting_.pop_front();
-      continue;
-    }
-    request.table = std::move(match.table);
-    request.computed = match.tokens;
-    request.result.reused_tokens = match.tokens;
-    {
-      const std::lock_guard lock(mutex_);
-      stats_.reused_tokens += match.tokens;
-    }
-    if (request.params.on_prefill) {
-      request.mailbox.post(ProgressEvent{request.computed, request.prompt_tokens});
-    }
-    if (base::caught([&] { begin_load(request); })) {
-      log_.warning("the cold tiers could not be asked");
-    }
-    active_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
+  waiting_.erase_if(retire);
+  std::erase_if(active_, [&](const auto& request) { return retire(*request); });
 }
 
 bool Scheduler::step() {
   follow_loads();
-  const std::vector<Part> parts = plan();
-  if (parts.empty()) {
-    // Blocks come back also from others than requests, who tell nobody.
-    if (!waiting_.empty()) {
-      const Clock::time_point soon = Clock::now() + kRetry;
-      wake_at_ = wake_at_ ? std::min(*wake_at_, soon) : soon;
-    }
-    return false;
-  }
+  const std::vector<Part> parts = reserve(plan());
+  if (parts.empty()) return false;
   const Clock::time_point begin = Clock::now();
-  const std::exception_ptr error = base::caught([&] {
-    forward(parts);
-    complete(parts);
-  });
+  const std::exception_ptr error = base::caught([&] { forward(parts); });
+  const Clock::time_point end = Clock::now();
   if (error) {
     log_.error("a step failed; its requests end with the error");
     for (const Part& part : parts) fail(*part.request, base::copy_of(error));
+  } else {
+    for (const Part& part : parts) {
+      std::exception_ptr failed = base::caught([&] { complete(part); });
+      if (failed) fail(*part.request, std::move(failed));
+    }
+    learn_rate(parts, end - begin);
   }
   std::erase_if(active_, [](const auto& request) { return request->closed; });
-  if (!error) learn_rate(parts, Clock::now() - begin);
   const std::lock_guard lock(mutex_);
   ++stats_.steps;
+  stats_.forward_microseconds += microseconds(end - begin);
+  stats_.step_microseconds += microseconds(Clock::now() - begin_);
   return !stopping_;
 }
 
 std::vector<Scheduler::Part> Scheduler::plan() {
-  std::vector<Part> parts;
-  wake_at_.reset();
-  std::size_t room = options_.prefill_chunk;
+  const Clock::time_point now = Clock::now();
+  std::size_t decoding = 0;
   for (const auto& request : active_) {
-    if (!ready(*request)) continue;
+    if (ready(*request)) {
+      request->paused_since.reset();
+      if (request->decodes()) ++decoding;
+    } else if (!request->paused_since) {
+      request->paused_since = now;
+    }
+  }
+  // Prompts get on, too, however many decode.
+  const std::size_t least = (options_.prefill_chunk + 3) / 4;
+  std::size_t room = options_.prefill_chunk - std::min(options_.prefill_chunk - least, decoding);
+  std::vector<Part> parts;
+  for (const auto& request : active_) {
+    if (request->paused_since) continue;
     const std::size_t missing = request->tokens.size() - request->computed;
-    const bool decodes = request->computed >= request->prompt_tokens;
-    std::size_t rows = decodes ? missing : std::min(missing, room);
+    std::size_t rows = request->decodes() ? missing : std::min(missing, room);
+    if (request->noise_is_due && !is_noise_due(*request)) {
+      rows = std::min(rows, request->prompt_tokens - 1 - request->computed);
+    }
     if (request->load != nullptr) rows = rows_beside_load(*request, rows);
     if (rows == 0) continue;
-    if (!decodes) room -= rows;
+    if (!request->decodes()) room -= rows;
     const bool samples = rows == missing && request->kind == Request::Kind::kGenerate &&
                          request->params.max_tokens > 0;
     parts.push_back({request.get(), rows, samples});
@@ -217,10 +198,19 @@ void Scheduler::forward(std::span<const Part> parts) {
   for (const Part& part : parts) {
     Request& request = *part.request;
     const std::size_t end = request.computed + part.rows;
+    if (is_noise_due(request)) {
+      const kv::BlockTable& table = request.table;
+      const std::size_t blocks = (request.computed + kBlockTokens - 1) / kBlockTokens;
+      add_noise(transformer_.device(), cache_.pool(), table.blocks().first(blocks),
+                {request.params.seed, request.params.sample, request.params.kv_noise});
+      request.noise_is_due = false;
+    }
     cache_.extend(request.table, end);
     for (std::size_t position = request.computed; position < end; ++position) {
-      const bool scored =
-          request.kind == Request::Kind::kScore && position + 1 < request.tokens.size();
+      // Those before a preemption are scored already.
+      const bool scored = request.kind == Request::Kind::kScore &&
+                          position >= request.result.logprobs.size() &&
+                          position + 1 < request.tokens.size();
       if (scored || (part.samples && position + 1 == end)) {
         logit_rows_.push_back(static_cast<std::uint32_t>(ids_.size()));
         logit_owners_.push_back({&request, position});
@@ -236,115 +226,20 @@ void Scheduler::forward(std::span<const Part> parts) {
                        });
 }
 
-/// Each request takes its rows, which follow each other, on one thread; requests side by side.
-void Scheduler::hand_out(std::span<const LogitRow> owners, tensor::ConstMatrix logits) {
-  logit_runs_.clear();
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    if (i == 0 || owners[i].request != owners[i - 1].request) logit_runs_.push_back(i);
-  }
-  logit_runs_.push_back(owners.size());
-  std::vector<std::exception_ptr> errors(logit_runs_.size() - 1);
-  transformer_.device().for_each_on_host(errors.size(), [&](std::size_t run) {
-    errors[run] = base::caught([&] {
-      for (std::size_t i = logit_runs_[run]; i < logit_runs_[run + 1]; ++i) {
-        on_logits(*owners[i].request, owners[i].position, {logits.row(i), logits.columns});
-      }
-    });
-  });
-  for (std::size_t run = 0; run < errors.size(); ++run) {
-    if (errors[run]) fail(*owners[logit_runs_[run]].request, std::move(errors[run]));
-  }
-}
-
-void Scheduler::complete(std::span<const Part> parts) {
-  for (const Part& part : parts) {
-    Request& request = *part.request;
-    if (request.closed) continue;
-    const bool prefilling = request.computed < request.prompt_tokens;
-    request.computed += part.rows;
-    cache_.commit(request.table, std::span(request.tokens).first(request.computed));
-    if (prefilling && request.params.on_prefill) {
-      request.mailbox.post(ProgressEvent{request.computed, request.prompt_tokens});
-    }
-    if (part.samples) {
-      add_token(request, request.tokens.back());
-    } else if (request.computed == request.prompt_tokens) {
-      finish(request, FinishReason::kMaxTokens);  // a score, or a prefill only
-    }
-  }
-}
-
-void Scheduler::on_logits(Request& request, std::size_t position, std::span<const float> logits) {
+void Scheduler::complete(const Part& part) {
+  Request& request = *part.request;
   if (request.closed) return;
-  if (request.kind == Request::Kind::kScore) {
-    const auto next = static_cast<std::size_t>(request.tokens[position + 1]);
-    request.result.logprobs.push_back(
-        static_cast<float>(static_cast<double>(logits[next]) - log_sum_exp(logits)));
-  } else {
-    sample(request, position, logits);
+  const bool prefilling = request.computed < request.prompt_tokens;
+  request.computed += part.rows;
+  cache_.commit(request.table, std::span(request.tokens).first(request.computed));
+  if (prefilling && request.params.on_prefill) {
+    const std::size_t done = std::min(request.computed, request.prompt_tokens);
+    request.mailbox.post(ProgressEvent{done, request.prompt_tokens});
   }
-}
-
-void Scheduler::sample(Request& request, std::size_t position, std::span<const float> logits) {
-  const GenerateParams& params = request.params;
-  const auto allowed = request.take_allowed();
-  TokenSampler::Limits limits;
-  if (allowed) limits.allowed = *allowed;
-  if (request.generated() < params.min_tokens && !params.ignore_eos) limits.banned = ends_;
-  const TokenId token =
-      request.sampler.choose(logits, static_cast<std::uint32_t>(position + 1), limits);
-  if (params.logprobs > 0) {
-    const double log_sum = log_sum_exp(logits);
-    const auto logit = static_cast<double>(logits[static_cast<std::size_t>(token)]);
-    request.result.logprobs.push_back(static_cast<float>(logit - log_sum));
-    request.result.top.push_back(top_logprobs(logits, log_sum, params.logprobs));
-  }
-  request.tokens.push_back(token);
-}
-
-void Scheduler::note_first_token(Request& request) {
-  request.result.time_to_first_token = since(request.begin);
-  const std::lock_guard lock(mutex_);
-  ++stats_.first_tokens;
-  stats_.first_token_microseconds +=
-      static_cast<std::uint64_t>(request.result.time_to_first_token.count());
-  if (prefill_rate_ == 0) return;
-  const double saved = static_cast<double>(request.result.reused_tokens) / prefill_rate_;
-  stats_.saved_microseconds += static_cast<std::uint64_t>(saved * 1e6);
-}
-
-void Scheduler::add_token(Request& request, TokenId token) {
-  const GenerateParams& params = request.params;
-  if (request.generated() == 1) note_first_token(request);
-  if (tokenizer_.is_end(token) && !params.ignore_eos) {
-    request.tokens.pop_back();
-    if (params.logprobs > 0) {
-      request.result.logprobs.pop_back();
-      request.result.top.pop_back();
-    }
-    return finish(request, FinishReason::kEnd);
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    ++stats_.new_tokens;
-  }
-  request.sampler.accept(token);
-  std::string piece = request.decoder.push(tokenizer_.bytes_of(token));
-  if (request.generated() > params.min_tokens) piece = request.stops.push(piece);
-  post_text(request, std::move(piece));
-  if (request.stops.matched()) return finish(request, FinishReason::kStopString);
-  if (request.generated() >= params.max_tokens) return finish(request, FinishReason::kMaxTokens);
-  if (request.tokens.size() >= options_.context) {
-    return finish(request, FinishReason::kContextFull);
-  }
-  if (params.allowed_tokens) request.mailbox.post(TokenEvent{token});
-}
-
-void Scheduler::post_text(Request& request, std::string piece) {
-  if (piece.empty()) return;
-  request.result.text += piece;
-  if (request.params.on_text) {
-    request.mailbox.post(TextEvent{std::move(piece), request.generated()});
+  if (part.samples) {
+    add_token(request, request.tokens.back());
+  } else if (request.computed == request.prompt_tokens && request.generated() == 0) {
+    finish(request, FinishReason::kMaxTokens);  // a score, or a prefill only
   }
 }
 
@@ -357,6 +252,7 @@ void Scheduler::finish(Request& request, FinishReason reason) {
   store(request);
   request.table = {};
   request.result.finish = reason;
+  request.result.kv_noise = request.params.kv_noise;
   request.result.total_time = since(request.begin);
   const auto first_generated =
       request.tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt_tokens);

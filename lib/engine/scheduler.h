@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "base/log.h"
 #include "engine/request.h"
+#include "engine/waiting_list.h"
 #include "incipit/metrics.h"
 #include "kv/cold_tiers.h"
 #include "kv/kv_cache.h"
@@ -23,13 +23,22 @@
 
 namespace incipit::engine {
 
-/// Runs requests from any number of threads in one batch, on a thread of its own: first come, first
-/// served; every sequence that decodes brings a row to each step, and prompts fill the rest of the
-/// step in chunks. A step that fails ends its requests with the error and nothing else.
+/// Runs requests from any number of threads in one batch, on a thread of its own.
+///
+/// Each step is planned, gets its room in the pool, is run and then committed; nothing that others
+/// see changes before the commit. Every sequence that decodes brings a row, and prompts fill the
+/// step up in chunks. A step that fails ends its requests with the error and nothing else.
+///
+/// A request is admitted with room for what it has and a little more. Where a running one finds no
+/// room to go on, the youngest gives its blocks back, waits, and is computed again from what the
+/// cache still has of it: its random numbers hang on positions, so its text is the same. The oldest
+/// never has to, so all get to their end.
+///
+/// Who needs a prefix that another request is computing waits for it.
 class Scheduler {
  public:
   struct Options {
-    std::size_t prefill_chunk = 512;  // prompt rows per step, over all requests
+    std::size_t prefill_chunk = 512;  // rows per step; a quarter of them is for prompts
     std::size_t context = 0;          // tokens
   };
 
@@ -60,20 +69,41 @@ class Scheduler {
     std::size_t position;
   };
 
+  // What running requests have of a prompt that waits.
+  struct Kin {
+    const Request* sibling = nullptr;  // who has computed most of it
+    std::size_t computed = 0;          // tokens, of the sibling's
+    bool worth_waiting = false;        // one of them will have at least a block more
+  };
+
   void run();
   void wait_for_work();
   bool step();
-  void admit_arrivals();
-  void admit();
-  bool start(Request& request, kv::KvCache::Match& match);
   void retire_cancelled();
   std::vector<Part> plan();
   bool ready(const Request& request) const;
   void forward(std::span<const Part> parts);
-  void complete(std::span<const Part> parts);
+  void complete(const Part& part);
+  void finish(Request& request, FinishReason reason);
+  void fail(Request& request, std::exception_ptr error);
+  void wake_by(Clock::time_point time);
+  // Room in the pool (scheduler_admission.cpp).
+  void admit_arrivals();
+  void admit();
+  void admit(std::shared_ptr<Request> request, kv::KvCache::Match&& match);
+  Kin kin_of(const Request& request) const;
+  bool start(Request& request, const Kin& kin, kv::KvCache::Match& match);
+  std::vector<Part> reserve(std::vector<Part> parts);
+  bool reserve(Request& request, std::size_t rows);
+  static bool is_noise_due(const Request& request);
+  bool is_active(const Request& request) const;
+  Request* idle_request() const;
+  void preempt(Request& request);
+  // Tokens (scheduler_tokens.cpp).
   void hand_out(std::span<const LogitRow> owners, tensor::ConstMatrix logits);
   void on_logits(Request& request, std::size_t position, std::span<const float> logits);
   void sample(Request& request, std::size_t position, std::span<const float> logits);
+  void note_logprobs(Request& request, TokenId token, std::span<const float> logits);
   void note_first_token(Request& request);
   void add_token(Request& request, TokenId token);
   void post_text(Request& request, std::string piece);
@@ -86,9 +116,6 @@ class Scheduler {
   void store(Request& request);
   void learn_rate(std::span<const Part> parts, Clock::duration spent);
 
-  void finish(Request& request, FinishReason reason);
-  void fail(Request& request, std::exception_ptr error);
-
   model::Transformer& transformer_;
   kv::KvCache& cache_;
   kv::ColdTiers* const tiers_;
@@ -99,15 +126,17 @@ class Scheduler {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool signalled_ = false;                         // guarded by mutex_
-  bool stopping_ = false;                          // guarded by mutex_
-  std::deque<std::shared_ptr<Request>> arrivals_;  // guarded by mutex_
-  EngineStats stats_;                              // guarded by mutex_
+  bool signalled_ = false;                          // guarded by mutex_
+  bool stopping_ = false;                           // guarded by mutex_
+  std::uint64_t submitted_ = 0;                     // guarded by mutex_
+  std::vector<std::shared_ptr<Request>> arrivals_;  // guarded by mutex_
+  EngineStats stats_;                               // guarded by mutex_
 
   // Of the scheduler's thread.
-  std::deque<std::shared_ptr<Request>> waiting_;  // for room in the pool, in order of arrival
+  WaitingList waiting_;                           // for room in the pool, or a leader
   std::vector<std::shared_ptr<Request>> active_;  // in order of admission
   std::optional<Clock::time_point> wake_at_;      // nothing can be done before, but then
+  Clock::time_point begin_{};                     // of the step, with all that belongs to it
   double prefill_rate_ = 0;                       // prompt tokens per second
   std::vector<TokenId> ids_;                      // of the step that runs, by row
   std::vector<device::SequenceRows> sequences_;

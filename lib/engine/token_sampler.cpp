@@ -98,13 +98,42 @@ TokenId TokenSampler::choose(std::span<const float> logits, std::uint32_t positi
                              const Limits& limits) {
   const std::span<const float> scores = adjust(logits, limits);
   const TokenId best = likeliest(scores);
+  certain_ = true;
   if (params_.temperature == 0.0f) return best;
   weigh(scores, scores[static_cast<std::size_t>(best)]);
   if (mass_ == 0) return best;  // it is infinite, or the temperature all but zero
+  certain_ = false;
   if (!truncates()) return draw(position);
   collect_likeliest(scores);
   truncate();
   return draw_candidate(position);
+}
+
+TokenSampler::Drawn TokenSampler::drawn(TokenId token, std::size_t n) const {
+  if (certain_)
+    return {0.0f, n > 0 ? std::vector<TokenLogprob>{{token, 0.0f}} : std::vector<TokenLogprob>{}};
+  std::vector<Candidate> all = candidates_;
+  if (!truncates()) {
+    all.clear();
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (mass_of(weights_[i]) > 0) {
+        all.push_back({weights_[i], weights_[i], static_cast<TokenId>(i)});
+      }
+    }
+  }
+  std::uint64_t total = 0;
+  for (const Candidate& candidate : all) total += mass_of(candidate.weight);
+  const auto logprob = [&](const Candidate& candidate) {
+    const auto mass = static_cast<double>(mass_of(candidate.weight));
+    return static_cast<float>(exact_log(mass / static_cast<double>(total)));
+  };
+  n = std::min(n, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end(),
+                    kLikelier);
+  Drawn drawn;
+  for (std::size_t i = 0; i < n; ++i) drawn.top.push_back({all[i].id, logprob(all[i])});
+  drawn.logprob = logprob(*std::ranges::find(all, token, &Candidate::id));
+  return drawn;
 }
 
 /// The logits as the parameters and limits have them.

@@ -36,6 +36,13 @@ class TokenSampler {
   /// token is left to choose.
   TokenId choose(std::span<const float> logits, std::uint32_t position, const Limits& limits);
 
+  /// Log-probabilities in what the last choice was drawn from: of a token, and of the n likeliest.
+  struct Drawn {
+    float logprob = 0.0f;
+    std::vector<TokenLogprob> top = {};
+  };
+  Drawn drawn(TokenId token, std::size_t n) const;
+
   /// Makes a token part of what the repetition penalty sees.
   void accept(TokenId token);
 
@@ -64,6 +71,7 @@ class TokenSampler {
   std::vector<float> weights_;
   std::vector<std::uint64_t> block_masses_;
   std::uint64_t mass_ = 0;
+  bool certain_ = true;                // the last choice had no alternative
   std::vector<Candidate> candidates_;  // what top_k, top_p and min_p leave, by id
 };
 

@@ -25,7 +25,7 @@ class KvCache;
 /// front may be shared with other sequences and is immutable (`committed` blocks); the rest is
 /// private. Move-only; gives its blocks back when it goes, which is cheap and never fails.
 ///
-/// For one thread at a time. blocks() is never reallocated, but commit() may replace entries of it.
+/// For one thread at a time. Only reserve() moves blocks(), but commit() may replace entries of it.
 class BlockTable {
  public:
   BlockTable() = default;
@@ -36,6 +36,8 @@ class BlockTable {
   std::span<const BlockId> blocks() const noexcept { return blocks_; }
   /// Blocks at the front that others may share; they are never written again.
   std::size_t committed() const noexcept { return committed_; }
+  /// Tokens that it may grow to within what is reserved.
+  std::size_t room() const noexcept { return (blocks_.size() + reserved_) * device::kBlockTokens; }
 
  private:
   friend class KvCache;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kv/compression.h"
 
 namespace incipit::kv {
 namespace {
@@ -16,6 +17,13 @@ store::GuardOptions guard_options(const Tier& tier, const store::SteadyClock& cl
   return options;
 }
 
+// What an extent is worth against all before it.
+constexpr double kNewest = 0.25;
+
+void blend(std::optional<double>& average, double sample) {
+  average = average ? *average + kNewest * (sample - *average) : sample;
+}
+
 }  // namespace
 
 std::size_t extent_blocks(std::size_t block_bytes) noexcept {
@@ -25,8 +33,12 @@ std::size_t extent_blocks(std::size_t block_bytes) noexcept {
 ColdTier::ColdTier(const Tier& tier, const Sealer& sealer, const store::SteadyClock& clock)
     : sealer_(sealer),
       write_(tier.write),
+      compress_(tier.compress),
+      clock_(clock),
       store_(tier.store, guard_options(tier, clock)),
-      epochs_(store_, sealer, {.clock = clock, .budget = tier.deadline}) {}
+      epochs_(store_, sealer, {.clock = clock, .budget = tier.deadline}) {
+  if (compress_) compress({}, 1);  // says so where the build has no zstd
+}
 
 std::optional<Pointer> ColdTier::read_pointer(const Digest256& prefix) {
   const StoreKey name = sealer_.name(RecordKind::kPointer, prefix);
@@ -64,14 +76,34 @@ std::optional<Extent> ColdTier::read(const Digest256& extent, const ExtentFacts&
                                      StoreBuffer& buffer) {
   const StoreKey name = sealer_.name(RecordKind::kExtent, extent);
   if (store_.get(name, buffer) != StoreStatus::kOk) return std::nullopt;
-  const auto body = sealer_.open(buffer, RecordKind::kExtent, name);
+  const auto arrived = store::now(clock_);
+  const std::size_t stored = buffer.bytes().size();
+  const std::size_t most = most_extent_bytes(extent_blocks(wanted.block_bytes), wanted.block_bytes);
+  const auto body = sealer_.open(buffer, RecordKind::kExtent, name, most);
   auto found = body ? read_extent(*body, wanted) : std::nullopt;
   if (!found) {
     ++rejected_;
   } else if (!epochs_.hold(found->labels)) {
     found.reset();
+  } else {
+    const auto bytes = static_cast<double>(body->size());
+    const std::chrono::duration<double> opening = store::now(clock_) - arrived;
+    learn(static_cast<double>(stored) / bytes, opening.count() / bytes);
   }
   return found;
+}
+
+void ColdTier::learn(double stored_share, double opening) {
+  const std::lock_guard lock(mutex_);
+  blend(stored_share_, stored_share);
+  blend(opening_, opening);
+}
+
+std::optional<double> ColdTier::seconds_per_byte() const {
+  const auto rate = store_.bytes_per_second();
+  if (!rate) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return stored_share_.value_or(1.0) / *rate + opening_.value_or(0.0);
 }
 
 bool ColdTier::write(const ExtentFacts& facts, std::span<const Digest256> chain,
@@ -79,15 +111,16 @@ bool ColdTier::write(const ExtentFacts& facts, std::span<const Digest256> chain,
                      base::FunctionRef<bool()> goes_on) {
   const std::size_t end = facts.first_block + facts.blocks;
   INCIPIT_CHECK(facts.blocks > 0 && end < chain.size());
-  const auto put = [&](RecordKind kind, const Digest256& id) {
+  const auto put = [&](RecordKind kind, const Digest256& id, bool compressed = false) {
     const StoreKey name = sealer_.name(kind, id);
-    sealer_.seal(record, kind, name, time_to_live);
+    sealer_.seal(record, kind, name, time_to_live, compressed);
     return goes_on() && store_.put(name, record.bytes(), time_to_live) == StoreStatus::kOk;
   };
   const std::span<std::byte> body =
       Sealer::make_room(record, facts.facts_bytes() + facts.payload_bytes());
   fill(write_extent(facts, body));
-  if (!put(RecordKind::kExtent, chain[end])) return false;
+  const bool compressed = compress_ && Sealer::compress_body(record, facts.value_bytes);
+  if (!put(RecordKind::kExtent, chain[end], compressed)) return false;
   // Readers search from the end, so the first pointer to be seen must not be the last one.
   for (std::size_t blocks = facts.first_block + 1; blocks <= end; ++blocks) {
     const Pointer pointer{chain[blocks], chain[end], facts.first_block, facts.blocks, facts.labels};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -33,7 +34,8 @@ std::size_t extent_blocks(std::size_t block_bytes) noexcept;
 /// does, within its deadlines.
 class ColdTier {
  public:
-  /// `clock` is for tests.
+  /// Throws Error{kInvalidArgument} where it is to compress and this build cannot. `clock` is for
+  /// tests.
   ColdTier(const Tier& tier, const Sealer& sealer, const store::SteadyClock& clock = {});
 
   LabelEpochs& epochs() noexcept { return epochs_; }
@@ -61,19 +63,30 @@ class ColdTier {
              std::chrono::seconds time_to_live, StoreBuffer& record, Fill fill,
              base::FunctionRef<bool()> goes_on);
 
+  /// What a byte of KV takes until it is there, its share of the store's time and all that is done
+  /// with it, as far as that is known. Seconds.
+  std::optional<double> seconds_per_byte() const;
+
   /// Tokens that requests took from it.
   void count_reuse(std::size_t tokens) noexcept { tokens_reused_ += tokens; }
   TierStats stats() const;
 
  private:
   std::optional<Pointer> read_pointer(const Digest256& prefix);
+  void learn(double stored_share, double opening);
 
   const Sealer& sealer_;
   const WritePolicy write_;
+  const bool compress_;
+  const store::SteadyClock clock_;
   store::GuardedStore store_;
   LabelEpochs epochs_;
   std::atomic<std::uint64_t> rejected_{0};  // records that did not prove themselves
   std::atomic<std::uint64_t> tokens_reused_{0};
+
+  mutable std::mutex mutex_;
+  std::optional<double> stored_share_;  // bytes in the store by byte of KV; guarded by mutex_
+  std::optional<double> opening_;       // seconds by byte of KV behind the store; the same
 };
 
 }  // namespace incipit::kv

@@ -393,6 +393,7 @@ void ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
     extent.first_block = static_cast<std::uint32_t>(first);
     extent.blocks = static_cast<std::uint32_t>(blocks);
     extent.block_bytes = pool.layout.block_bytes();
+    extent.value_bytes = device::value_bytes(pool.layout.shape().type);
     extent.parent = chain[first];
     extent.labels = std::move(*labels);
     extent.tokens = std::span(names.tokens)

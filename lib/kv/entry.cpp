@@ -93,6 +93,11 @@ std::size_t ExtentFacts::facts_bytes() const noexcept {
   return kExtentFixedBytes + labels.bytes() + tokens.size_bytes();
 }
 
+std::size_t most_extent_bytes(std::size_t blocks, std::uint64_t block_bytes) noexcept {
+  return kExtentFixedBytes + 2 * (sizeof(std::uint32_t) + kMaxLabels * kLabelBytes) +
+         blocks * (sizeof(TokenId[device::kBlockTokens]) + block_bytes);
+}
+
 std::span<std::byte> write_extent(const ExtentFacts& facts, std::span<std::byte> body) {
   INCIPIT_CHECK(facts.blocks <= kMaxExtentBlocks &&
                 facts.tokens.size() == facts.blocks * device::kBlockTokens &&

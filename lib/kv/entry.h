@@ -55,6 +55,7 @@ struct ExtentFacts {
   Digest256 parent = {};  // of the prefix in front
   EntryLabels labels = {};
   std::span<const TokenId> tokens = {};  // of its blocks
+  std::size_t value_bytes = 1;           // of a number of the KV; not stored with it
 
   std::size_t payload_bytes() const noexcept { return blocks * block_bytes; }
   /// Of all that stands in front of the payload.
@@ -64,6 +65,9 @@ struct ExtentFacts {
 /// Of each kind, at most; a body that names more is damaged.
 inline constexpr std::size_t kMaxLabels = 256;
 inline constexpr std::size_t kMaxExtentBlocks = 64;
+
+/// What the body of an extent has at most.
+std::size_t most_extent_bytes(std::size_t blocks, std::uint64_t block_bytes) noexcept;
 
 /// Writes the facts to the front of `body`, which has facts_bytes() + payload_bytes(). Returns
 /// where the payload goes.

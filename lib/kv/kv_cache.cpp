@@ -176,6 +176,19 @@ void KvCache::Impl::copy_promised(BlockTable& table, NodeId source) {
   pool.copy(source, table.blocks_.back());
 }
 
+/// Copies the block of a sibling that stands behind those that a table has found. False where the
+/// sibling has others in front of it, or none, or could bring back what was to be forgotten.
+bool KvCache::Impl::copy_sibling(const BlockTable& sibling, BlockTable& table, Time time) {
+  const std::size_t at = table.blocks_.size();
+  if (at >= sibling.blocks_.size() || sibling.scope_ != table.scope_) return false;
+  if (!sibling.indexed_ || sibling.started_ != epoch || sibling.expires_ <= time) return false;
+  const auto& front = table.blocks_;
+  if (!std::equal(front.begin(), front.end(), sibling.blocks_.begin())) return false;
+  take_promised(table);
+  pool.copy(sibling.blocks_[at], table.blocks_.back());
+  return true;
+}
+
 /// True where something that concerns a table was invalidated after its start, or it has expired:
 /// then its tokens are indexed no further.
 bool KvCache::Impl::is_cut(const BlockTable& table, std::span<const TokenId> tokens,
@@ -257,7 +270,7 @@ const device::KvPoolView& KvCache::pool() const noexcept { return impl_->pool.vi
 
 bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
                     std::span<const TokenId> tokens, std::size_t total_tokens, Match& match,
-                    bool counts) {
+                    const StartOptions& options) {
   INCIPIT_CHECK(total_tokens >= tokens.size());
   Impl& impl = *impl_;
   const std::size_t needed = blocks_of(total_tokens);
@@ -291,7 +304,8 @@ bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
     const std::size_t fresh = needed - found.path.size();
     const auto unheld = std::count_if(found.path.begin(), found.path.end(),
                                       [&](NodeId node) { return impl.pool.holders(node) == 1; });
-    if (!impl.has_room(impl.promised + fresh + static_cast<std::size_t>(unheld))) return false;
+    const std::size_t taken = fresh + static_cast<std::size_t>(unheld);
+    if (!impl.has_room(impl.promised + taken + options.spare_blocks)) return false;
 
     for (const NodeId node : found.path) {
       impl.hold(node);
@@ -304,10 +318,14 @@ bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
     impl.use_session(table);
     Impl::Joiner joiner(impl.labels, table.labels_);
     for (std::size_t i = 0; i < found.path.size(); ++i) impl.touch(found.path[i], table, i, joiner);
-    if (found.partial.tokens > 0) impl.copy_promised(table, found.partial.node);
-
     reused = found.tokens();
-    if (!name_space.empty() && counts) {
+    const std::size_t known = std::min(options.sibling_tokens, tokens.size() - 1);
+    if (known > reused && impl.copy_sibling(*options.sibling, table, now)) {
+      reused = std::min(known, table.blocks_.size() * kBlockTokens);
+    } else if (found.partial.tokens > 0) {
+      impl.copy_promised(table, found.partial.node);
+    }
+    if (!name_space.empty() && options.counts) {
       ++impl.counters.lookups;
       impl.counters.tokens_wanted += tokens.size();
       impl.counters.tokens_reused += reused;
@@ -315,6 +333,20 @@ bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
   }
   match.table = std::move(table);
   match.tokens = reused;
+  return true;
+}
+
+bool KvCache::reserve(BlockTable& table, std::size_t total_tokens) {
+  const std::size_t wanted = blocks_of(total_tokens);
+  const std::size_t have = table.blocks_.size() + table.reserved_;
+  if (wanted <= have) return true;
+  INCIPIT_CHECK(table.cache_ == this);
+  if (wanted > pool().blocks) return false;
+  table.blocks_.reserve(wanted);
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->has_room(impl_->promised + wanted - have)) return false;
+  table.reserved_ += wanted - have;
+  impl_->promised += wanted - have;
   return true;
 }
 

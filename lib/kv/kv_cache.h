@@ -116,17 +116,31 @@ class KvCache {
   ///
   /// The labels go to each block that is found or committed; all requests of one name_space have
   /// the same salt and version.
-  ///
-  /// `counts`: in stats().
+  struct StartOptions {
+    bool counts = true;            // in stats()
+    std::size_t spare_blocks = 0;  // what the pool must be able to promise besides
+    // A live sequence of the same name_space whose first `sibling_tokens` tokens are computed and
+    // equal to the prompt's: the block that it is about to fill is known, too.
+    const BlockTable* sibling = nullptr;
+    std::size_t sibling_tokens = 0;
+  };
   bool start(const std::string& name_space, const CacheLabels& labels,
              std::span<const TokenId> tokens, std::size_t total_tokens, Match& match,
-             bool counts = true);
+             const StartOptions& options);
+  bool start(const std::string& name_space, const CacheLabels& labels,
+             std::span<const TokenId> tokens, std::size_t total_tokens, Match& match) {
+    return start(name_space, labels, tokens, total_tokens, match, StartOptions{});
+  }
   bool start(const std::string& name_space, std::span<const TokenId> tokens,
              std::size_t total_tokens, Match& match) {
     return start(name_space, CacheLabels{}, tokens, total_tokens, match);
   }
 
-  /// Takes blocks so that the table covers `tokens` in all; within what start() reserved.
+  /// Raises what start() reserved to `total_tokens` in all. False, and nothing changed, where the
+  /// pool cannot promise that now. blocks() may move.
+  bool reserve(BlockTable& table, std::size_t total_tokens);
+
+  /// Takes blocks so that the table covers `tokens` in all; within what was reserved.
   void extend(BlockTable& table, std::size_t tokens);
 
   /// Makes the full blocks of `tokens` (all those from position 0 whose KV is complete) findable in
@@ -146,6 +160,11 @@ class KvCache {
   /// be committed cannot be shared.
   bool fork(const BlockTable& table, std::size_t tokens, std::size_t total_tokens,
             BlockTable& child);
+
+  /// Puts private copies in the place of all shared blocks of a table, and indexes it no further:
+  /// from now on its blocks may hold anything. Room for the copies as in start(); false, and
+  /// nothing changed, where there is none.
+  bool make_private(BlockTable& table);
 
   // -- Tiers (kv_cache_facts.cpp)
 
@@ -212,6 +231,8 @@ class KvCache {
   // -- Reports (kv_cache_facts.cpp)
 
   CacheStats stats() const;
+  /// How much of a prompt start() would find in whole blocks, in tokens. Counts as no use.
+  std::size_t known_tokens(const std::string& name_space, std::span<const TokenId> tokens) const;
   /// Blocks of the index that have this salt.
   std::size_t owner_blocks(std::string_view salt) const;
   /// O(blocks of the prompt + namespaces).

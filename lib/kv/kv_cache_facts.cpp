@@ -118,6 +118,14 @@ CacheStats KvCache::stats() const {
   return stats;
 }
 
+std::size_t KvCache::known_tokens(const std::string& name_space,
+                                  std::span<const TokenId> tokens) const {
+  if (name_space.empty()) return 0;
+  const auto hashes = impl_->chain_hashes(Impl::root_hash(name_space), tokens);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->look_up(name_space, hashes, tokens).path.size() * kBlockTokens;
+}
+
 std::size_t KvCache::owner_blocks(std::string_view salt) const {
   const std::lock_guard lock(impl_->mutex);
   const auto found = impl_->scopes.owners().find(salt);

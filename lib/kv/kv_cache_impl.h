@@ -112,6 +112,7 @@ struct KvCache::Impl {
   void append(BlockTable& table, BlockId block);
   void take_promised(BlockTable& table);
   void copy_promised(BlockTable& table, NodeId source);
+  bool copy_sibling(const BlockTable& sibling, BlockTable& table, Time time);
   bool is_cut(const BlockTable& table, std::span<const TokenId> tokens, Time time) const;
   void add_node(const BlockTable& table, std::size_t at, NodeId parent, std::uint64_t hash,
                 TokenBlock tokens);

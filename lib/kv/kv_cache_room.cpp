@@ -119,6 +119,28 @@ void KvCache::Impl::enforce_quota(ScopeId scope) {
   scopes.remove_table(scope);
 }
 
+bool KvCache::make_private(BlockTable& table) {
+  INCIPIT_CHECK(table.cache_ == this);
+  Impl& impl = *impl_;
+  const std::lock_guard lock(impl.mutex);
+  const auto is_shared = [&](BlockId block) {
+    return impl.index.is_used(block) || impl.pool.holders(block) > 1;
+  };
+  const auto shared = static_cast<std::size_t>(
+      std::count_if(table.blocks_.begin(), table.blocks_.end(), is_shared));
+  if (!impl.has_room(impl.promised + shared)) return false;
+  for (BlockId& block : table.blocks_) {
+    if (!is_shared(block)) continue;
+    if (impl.pool.free_blocks() == 0) impl.evict_one();
+    const BlockId own = impl.pool.take();
+    impl.pool.copy(block, own);
+    impl.let_go(std::exchange(block, own));
+  }
+  table.committed_ = 0;
+  table.indexed_ = false;
+  return true;
+}
+
 std::size_t KvCache::pin(std::string_view name_space, std::span<const TokenId> tokens, Time until) {
   Impl& impl = *impl_;
   const std::vector<std::uint64_t> hashes = impl.chain_hashes(Impl::root_hash(name_space), tokens);

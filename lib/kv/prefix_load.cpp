@@ -204,12 +204,11 @@ double PrefixLoad::seconds_left(Time now) const {
     const std::chrono::duration<double> spent = now - options_.begin;
     return spent.count() / static_cast<double>(arrived_blocks_) * blocks;
   }
-  const store::GuardedStore& store = tiers_[tier_]->store();
-  const auto rate = store.bytes_per_second();
-  if (!rate) return 0.0;
+  const auto per_byte = tiers_[tier_]->seconds_per_byte();
+  if (!per_byte) return 0.0;
   const auto bytes = static_cast<double>(options_.target.pool.layout.block_bytes());
-  return blocks * bytes / *rate +
-         store.latency_seconds().value_or(0.0) * static_cast<double>(parts_.size());
+  const double latency = tiers_[tier_]->store().latency_seconds().value_or(0.0);
+  return blocks * bytes * *per_byte + latency * static_cast<double>(parts_.size());
 }
 
 PrefixLoad::Time PrefixLoad::wait_until(std::size_t computed, std::size_t prompt_tokens,

@@ -7,12 +7,15 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "kv/compression.h"
 
 namespace incipit::kv {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'I', 'N', 'C', 'I', 'P', 'I', 'T', '\1'};
 constexpr std::uint32_t kFormat = 1;
+// Flags.
+constexpr std::uint32_t kEncrypted = 1, kCompressed = 2;
 // Clocks of machines that share a store differ by less.
 constexpr WallSeconds kMaxSkew = 600;
 
@@ -26,7 +29,7 @@ struct Sealer::Header {
   std::array<char, 8> magic = kMagic;
   std::uint32_t format = kFormat;
   RecordKind kind = RecordKind::kExtent;
-  std::uint32_t encrypted = 0;
+  std::uint32_t flags = 0;
   std::uint32_t key_epoch = 0;
   StoreKey name = {};
   Digest256 salt = {};
@@ -70,15 +73,24 @@ std::span<std::byte> Sealer::make_room(StoreBuffer& record, std::size_t body_byt
   return record.resize(kHeaderBytes + body_bytes + kTrailerBytes).subspan(kHeaderBytes, body_bytes);
 }
 
+bool Sealer::compress_body(StoreBuffer& record, std::size_t value_bytes) {
+  const std::size_t frame = kHeaderBytes + kTrailerBytes;
+  INCIPIT_CHECK(record.bytes().size() >= frame);
+  const auto bytes =
+      compress(record.bytes().subspan(kHeaderBytes, record.bytes().size() - frame), value_bytes);
+  if (bytes) make_room(record, *bytes);
+  return bytes.has_value();
+}
+
 void Sealer::seal(StoreBuffer& record, RecordKind kind, const StoreKey& name,
-                  std::chrono::seconds time_to_live) const {
+                  std::chrono::seconds time_to_live, bool compressed) const {
   const std::span<std::byte> bytes = record.bytes();
   INCIPIT_CHECK(bytes.size() >= kHeaderBytes + kTrailerBytes);
   const std::span<std::byte> body =
       bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kTrailerBytes);
   Header header;
   header.kind = kind;
-  header.encrypted = entry_key_ ? 1 : 0;
+  header.flags = (entry_key_ ? kEncrypted : 0) | (compressed ? kCompressed : 0);
   header.key_epoch = key_epoch_;
   header.name = name;
   header.created = now_();
@@ -103,7 +115,8 @@ bool Sealer::is_current(const Header& header) const {
 }
 
 std::optional<std::span<std::byte>> Sealer::open(StoreBuffer& record, RecordKind kind,
-                                                 const StoreKey& name) const {
+                                                 const StoreKey& name,
+                                                 std::size_t most_bytes) const {
   const std::span<std::byte> bytes = record.bytes();
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return std::nullopt;
   Header header;
@@ -111,8 +124,9 @@ std::optional<std::span<std::byte>> Sealer::open(StoreBuffer& record, RecordKind
   const std::span<std::byte> body =
       bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kTrailerBytes);
   if (header.magic != kMagic || header.format != kFormat || header.kind != kind ||
-      header.encrypted != (entry_key_ ? 1u : 0u) || header.key_epoch != key_epoch_ ||
-      header.name != name || header.body_bytes != body.size() || !is_current(header)) {
+      (header.flags & ~kCompressed) != (entry_key_ ? kEncrypted : 0) ||
+      header.key_epoch != key_epoch_ || header.name != name || header.body_bytes != body.size() ||
+      !is_current(header)) {
     return std::nullopt;
   }
   const base::Bytes head = bytes.first(kHeaderBytes);
@@ -122,7 +136,12 @@ std::optional<std::span<std::byte>> Sealer::open(StoreBuffer& record, RecordKind
                                                head, body, tag)
                                 : checksum(head, body) == tag;
   if (!whole) return std::nullopt;
-  return body;
+  if ((header.flags & kCompressed) == 0) return body;
+  const auto planes = decompress(body, most_bytes);
+  if (!planes) return std::nullopt;
+  const std::span<std::byte> original = make_room(record, planes->bytes.bytes().size());
+  join(planes->bytes.bytes(), planes->value_bytes, original);
+  return original;
 }
 
 }  // namespace incipit::kv

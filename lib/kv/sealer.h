@@ -42,9 +42,9 @@ SealerOptions sealer_options(const PrefixCacheOptions& options);
 /// Makes records that prove themselves, and checks them: what open() gives is what was sealed under
 /// this very name, whole, and has not expired.
 ///
-///     header: magic 8 | format 4 | kind 4 | encrypted 4 | key epoch 4 | name 32 | salt 32
+///     header: magic 8 | format 4 | kind 4 | flags 4 | key epoch 4 | name 32 | salt 32
 ///             | created 8 | expires 8 | body bytes 8
-///     body, encrypted if there is a key
+///     body, compressed if that pays, then encrypted if there is a key
 ///     trailer 16: XXH3-128 of the body seeded by that of the header, or the tag of AES-256-GCM
 ///                 with the header as additional data and a key for this record only
 ///
@@ -67,13 +67,17 @@ class Sealer {
 
   /// Room for a record with `body_bytes` in `record`; the caller writes the body into what it gets.
   static std::span<std::byte> make_room(StoreBuffer& record, std::size_t body_bytes);
+  /// Compresses the body that stands in `record`, where that saves a tenth or more; see compress().
+  /// True: seal() has to know.
+  static bool compress_body(StoreBuffer& record, std::size_t value_bytes);
   /// Seals what make_room() gave. `time_to_live` 0: for ever.
   void seal(StoreBuffer& record, RecordKind kind, const StoreKey& name,
-            std::chrono::seconds time_to_live) const;
+            std::chrono::seconds time_to_live, bool compressed = false) const;
 
-  /// The body, which lies in `record`; none where anything is not as it should be.
+  /// The body, which lies in `record`; none where anything is not as it should be. One that is
+  /// compressed, to `most_bytes` at most, is decompressed.
   std::optional<std::span<std::byte>> open(StoreBuffer& record, RecordKind kind,
-                                           const StoreKey& name) const;
+                                           const StoreKey& name, std::size_t most_bytes = 0) const;
 
  private:
   struct Header;

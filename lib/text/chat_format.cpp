@@ -21,6 +21,8 @@ std::string_view name_of(Role role) {
       return "user";
     case Role::kAssistant:
       return "assistant";
+    case Role::kTool:
+      return "tool";
   }
   base::throw_error(ErrorCode::kInvalidArgument, "a message has an unknown role");
 }
@@ -134,14 +136,21 @@ std::vector<TextPiece> ChatFormat::render(std::span<const Message> conversation)
   if (!default_system_.empty() && conversation.front().role != Role::kSystem) {
     append_turn(pieces, Role::kSystem, default_system_);
   }
-  for (const Message& message : conversation) append_turn(pieces, message.role, message.text);
+  for (const Message& message : conversation)
+    append_turn(pieces, message.role, shown_text(message));
   pieces.push_back(control(std::string(kAssistantTurn)));
+  return pieces;
+}
+
+std::vector<TextPiece> ChatFormat::render_turn(const Message& message) const {
+  std::vector<TextPiece> pieces;
+  append_turn(pieces, message.role, shown_text(message));
   return pieces;
 }
 
 std::vector<TextPiece> ChatFormat::render_next(std::span<const Message> messages) const {
   std::vector<TextPiece> pieces = {control(std::string(kTurnEnd))};
-  for (const Message& message : messages) append_turn(pieces, message.role, message.text);
+  for (const Message& message : messages) append_turn(pieces, message.role, shown_text(message));
   pieces.push_back(control(std::string(kAssistantTurn)));
   return pieces;
 }

@@ -24,6 +24,8 @@ class ChatFormat {
   /// the template's default system message where it has one and the first message is no system
   /// message. Throws Error{kInvalidArgument} for no messages.
   std::vector<TextPiece> render(std::span<const Message> conversation) const;
+  /// One message's turn, as it stands in render().
+  std::vector<TextPiece> render_turn(const Message& message) const;
   /// What comes between an answer that the model gave and its next one: the end of the turn, the
   /// messages, and the assistant's turn opened.
   std::vector<TextPiece> render_next(std::span<const Message> messages) const;

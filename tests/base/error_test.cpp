@@ -10,6 +10,7 @@ TEST_CASE("error codes have names") {
   CHECK(to_string(ErrorCode::kInvalidArgument) == "invalid_argument");
   CHECK(to_string(ErrorCode::kModelUnreadable) == "model_unreadable");
   CHECK(to_string(ErrorCode::kPromptTooLong) == "prompt_too_long");
+  CHECK(to_string(ErrorCode::kBudgetInfeasible) == "budget_infeasible");
   CHECK(to_string(ErrorCode::kOutOfMemory) == "out_of_memory");
   CHECK(to_string(ErrorCode::kForked) == "forked");
   CHECK(to_string(ErrorCode::kInternal) == "internal");

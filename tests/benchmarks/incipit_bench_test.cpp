@@ -92,8 +92,6 @@ TEST_CASE("each command of incipit-bench writes what it measured") {
                  {"decode_tok_s", "first_token_ms"});
   check_document(measured("decode", {"--new-tokens", "12", "--samples", "3"}), "decode", 3,
                  {"decode_tok_s", "first_token_ms"});
-  check_document(measured("shared", {"--new-tokens", "12", "--samples", "4"}), "shared", 3,
-                 {"decode_tok_s", "first_token_ms"});
   const json turns = measured("turns", {"--turns", "3", "--new-tokens", "8", "--samples", "2",
                                         "--cpu-path", "scalar", "--activations", "float"});
   check_document(
@@ -115,6 +113,26 @@ TEST_CASE("incipit-bench compares with the machine's limits") {
   const json& speed = document["results"]["prefill_tok_s"];
   CHECK(speed["limit"] == "products");
   CHECK(speed["fraction_of_limit"].get<double>() > 0.0);
+}
+
+TEST_CASE("incipit-bench shared and users write their medians at the top") {
+  const TinyModelOnDisk model;
+  const json shared = document_of(model, {"shared", "--prompt-tokens", "100", "--new-tokens", "20",
+                                          "--samples", "4", "--repeat", "3", "--no-limits"});
+  for (const char* key :
+       {"tokens_per_s", "one_sample_tokens_per_s", "first_token_ms", "scheduler_share"}) {
+    CHECK(shared.at(key) == shared["results"][key]["median"]);
+  }
+  CHECK(shared["scheduler_share"].get<double>() < 1.0);
+  // The prompt's six whole blocks once, and the last tokens of each sample.
+  const std::size_t block = 16 * shared["model"]["kv_bytes_per_token"].get<std::size_t>();
+  CHECK(shared["kv_bytes"].get<std::size_t>() <= (6 + 4 * 3) * block);
+  const json users =
+      document_of(model, {"users", "--users", "3", "--system-tokens", "50", "--prompt-tokens", "7",
+                          "--new-tokens", "5", "--no-limits"});
+  CHECK(users["tokens_per_s"].get<double>() > 0.0);
+  CHECK(users["one_after_another_tokens_per_s"].get<double>() > 0.0);
+  CHECK(users["settings"]["users"] == 3);
 }
 
 TEST_CASE("incipit-bench standard writes the keys of the workload") {

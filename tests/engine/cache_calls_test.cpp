@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -13,6 +15,8 @@
 #include "engine/tiny_engine.h"
 #include "incipit/engine.h"
 #include "incipit/store.h"
+#include "store/fake_store.h"
+#include "store/store_wrapper.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -174,4 +178,108 @@ TEST_CASE("a pinned text outlives what is used later") {
     for (std::uint32_t i = 0; i < 10; ++i) run(engine, random_ids(150, i));
     CHECK(engine.explain_miss(text).known_tokens == (pinned ? known / 16 * 16 : 0));
   }
+}
+
+namespace {
+
+// Another store, whose writes wait while the gate is held.
+class GatedStore final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+  std::mutex gate;
+  std::atomic<bool> a_write_waits = false;
+
+  StoreStatus put(const StoreKey& key, std::span<const std::byte> value, std::chrono::seconds life,
+                  Deadline deadline) override {
+    a_write_waits = true;
+    const std::lock_guard wait(gate);
+    return StoreWrapper::put(key, value, life, deadline);
+  }
+};
+
+template <class Condition>
+bool comes_true(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+// Whether an engine has stopped making tokens.
+bool stands(const Engine& engine) {
+  const std::uint64_t steps = engine.stats().steps;
+  std::this_thread::sleep_for(30ms);
+  return engine.stats().steps == steps;
+}
+
+}  // namespace
+
+TEST_CASE("who waits for blocks that a tier gives back gets them while a reader blocks") {
+  const TinyModelFile file;
+  const auto store = std::make_shared<GatedStore>(make_memory_store(64 << 20));
+  PrefixCacheOptions cache_options;
+  cache_options.tiers = {{.store = store, .write_deadline = 1000s}};
+  EngineOptions options = file.options();
+  options.kv_pool_bytes = 20 * Engine(options).model().pool_bytes_per_block;
+  Engine engine(options, std::make_shared<PrefixCache>(cache_options));
+  run(engine, random_ids(20, 1));  // makes the epochs
+  REQUIRE(engine.cache().flush(10s));
+
+  std::unique_lock writes(store->gate);
+  store->a_write_waits = false;
+  run(engine, random_ids(110, 2));  // whose blocks the writer holds now
+  REQUIRE(comes_true([&] { return store->a_write_waits.load(); }));
+  std::mutex reader_gate;
+  std::unique_lock reads(reader_gate);
+  std::atomic<bool> reads_begun = false, waiter_done = false;
+  std::thread reader([&] {
+    GenerateParams params{.max_tokens = 280, .ignore_eos = true};
+    params.on_text = [&](std::string_view) {
+      reads_begun = true;
+      const std::lock_guard wait(reader_gate);
+      return true;
+    };
+    engine.generate(random_ids(20, 3), params);
+  });
+  const bool blocked = comes_true([&] { return reads_begun && stands(engine); });
+  std::thread waiter([&] {
+    run(engine, random_ids(100, 4));
+    waiter_done = true;
+  });
+  std::this_thread::sleep_for(20ms);  // it has asked, and nobody will tell it to ask again
+  writes.unlock();
+  const bool came = comes_true([&] { return waiter_done.load(); });
+  reads.unlock();
+  reader.join();
+  waiter.join();
+  CHECK(blocked);
+  CHECK(came);
+}
+
+TEST_CASE("a request that ends while it loads leaves nothing wrong behind") {
+  const TinyModelFile file;
+  const auto ids = random_ids(400, 20);
+  const auto store = std::make_shared<FaultyStore>();
+  PrefixCacheOptions options;
+  options.tiers = {{.store = store, .deadline = 20s}};
+  {
+    Engine engine(file.options(), std::make_shared<PrefixCache>(options));
+    run(engine, ids);
+  }
+  options.tier_patience = 10s;
+  Engine engine(file.options(), std::make_shared<PrefixCache>(options));
+  const std::string expected = fingerprint(engine.generate(ids, whole_rows(engine, 3)));
+  run(engine, random_ids(20, 21));  // makes the epochs
+  store->set({.delay = 100ms});
+  GenerateParams params = whole_rows(engine, 3);
+  params.on_prefill = [](std::size_t, std::size_t) {
+    throw std::runtime_error("the reader's own");
+  };
+  CHECK_THROWS_AS(engine.generate_with_cache(ids, params), std::runtime_error);
+  store->set({});
+  CHECK(fingerprint(run(engine, ids)) == expected);
+  REQUIRE(engine.cache().flush(10s));
+  CHECK(engine.cache().stats().blocks_in_use == 0);
 }

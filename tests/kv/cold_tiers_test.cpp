@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "store/fake_store.h"
 #include "support/catch.h"
@@ -388,6 +389,21 @@ TEST_CASE("blocks that wait to be stored are given back") {
     CHECK(all_found(TierNode(with_tier(store)).look(tokens), tokens));
   }
   SECTION("when the cache goes") {}
+}
+
+TEST_CASE("a cache that leaves does not wait for all pointers of an extent") {
+  const auto store = std::make_shared<FaultyStore>();
+  TierNode node(with_tier(store));
+  node.serve(prompt(1, 1));  // makes the epochs
+  REQUIRE(node.flush());
+  const std::uint64_t before = store->puts();
+  store->set({.delay = milliseconds(5)});
+  node.serve(prompt(2, 64));  // an extent and 64 pointers
+  while (store->puts() < before + 2) std::this_thread::yield();
+  const std::uint64_t puts = store->puts();
+  node.tiers().leave(node.cache());
+  CHECK(store->puts() <= puts + 5);
+  CHECK(node.cache().stats().blocks_in_use == 0);
 }
 
 TEST_CASE("what a cache leaves behind is stored before it goes") {

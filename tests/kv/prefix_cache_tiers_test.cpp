@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -197,6 +202,48 @@ TEST_CASE("a tier that was not told is told before it is used again") {
   }
 }
 
+TEST_CASE("a request that began before a tier could not be told takes nothing from it") {
+  const auto store = std::make_shared<ReadOnlyStore>();
+  TierNode node(with_tier(store));
+  node.serve(kVictim);
+  REQUIRE(node.flush());
+  node.cache().clear();  // memory alone
+  FakeSequence sequence(node.device(), node.cache(), TierNode::name_space({}));
+  const auto ticket = node.registry().begin_request(sequence.name_space(), {});
+  REQUIRE(sequence.start(kVictim));
+  const auto load = node.tiers().load(*ticket, node.load_options(sequence));
+  REQUIRE(load != nullptr);  // it could
+  load->cancel();
+
+  store->read_only = true;
+  CHECK_FALSE(node.registry().clear().complete());
+  CHECK(node.tiers().load(*ticket, node.load_options(sequence)) == nullptr);
+}
+
+TEST_CASE("nobody takes the tiers for fresh until memory has forgotten") {
+  const auto store = std::make_shared<FaultyStore>();
+  FakeClock clock;
+  TierNode a(with_tier(store), clock), b(with_tier(store), clock);
+  b.serve(kBystander, {.tags = {"t"}});
+  REQUIRE(b.flush());
+  CHECK(a.registry().invalidate_tag("t").complete());
+  clock.move(1);
+  std::atomic<bool> second_is_back = false;
+  bool too_early = false;
+  std::thread second;
+  b.tiers().refresh([&](std::span<const kv::ColdTiers::Forgotten>) {
+    second = std::thread([&] {
+      b.tiers().refresh([](std::span<const kv::ColdTiers::Forgotten>) {});
+      second_is_back = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    too_early = second_is_back;
+  });
+  REQUIRE(second.joinable());  // there was something to forget
+  second.join();
+  CHECK_FALSE(too_early);
+}
+
 TEST_CASE("a tier that is down during an invalidation costs no answer") {
   for (const Way& way : all_ways()) {
     INFO(way.name);
@@ -355,6 +402,34 @@ TEST_CASE("a cache with tiers says what its options lack") {
   options.encryption_key = [](std::uint32_t) { return ByteVector(31); };
   CHECK_THROWS_AS(PrefixCache(options), Error);
 }
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a cache with tiers is of no use in a child of fork, and harmless there") {
+  auto cache = std::make_unique<PrefixCache>(with_tier(std::make_shared<FaultyStore>()));
+  const std::vector<std::function<void()>> calls = {
+      [&] { cache->clear(); }, [&] { cache->invalidate_tag("t"); },
+      [&] { cache->flush(std::chrono::seconds(1)); }, [&] { cache->load("no file"); }};
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    for (const auto& call : calls) {
+      try {
+        call();
+        ++wrong;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kForked) ++wrong;
+      }
+    }
+    cache.reset();  // would wait for threads that the child does not have
+    _exit(wrong);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(cache->clear().complete());
+}
+#endif
 
 TEST_CASE("a cache without an engine invalidates its tiers all the same") {
   const auto store = std::make_shared<FaultyStore>();

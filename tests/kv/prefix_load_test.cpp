@@ -385,8 +385,11 @@ TEST_CASE("a load that is cancelled before its search loads nothing") {
   fixture.write(fixture.first, 100);
   const auto load = fixture.load();
   load->cancel();
+  const std::uint64_t gets = fixture.store->gets();
   CHECK(load->search() == 0);
   load->fetch();
+  CHECK(fixture.store->gets() == gets);
+  CHECK(fixture.second_store->gets() == 0);
   CHECK(load->take(kEnd).loaded.empty());
   CHECK(fixture.changes == 0);
 }

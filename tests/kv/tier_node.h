@@ -54,6 +54,22 @@ class TierNode {
     return run(prompt, labels, false);
   }
 
+  /// What a sequence that has just started wants of the tiers; takes the room for it.
+  kv::PrefixLoad::Options load_options(FakeSequence& sequence) {
+    const std::size_t blocks = whole_blocks(sequence);
+    cache_.extend(sequence.table(), blocks * device::kBlockTokens);
+    kv::PrefixLoad::Options options;
+    options.name_space = sequence.name_space();
+    options.tokens = sequence.tokens();
+    options.tokens.resize(blocks * device::kBlockTokens);
+    options.known = sequence.table().committed();
+    const auto table = sequence.table().blocks().first(blocks);
+    options.target = {&device_, cache_.pool(), {table.begin(), table.end()}};
+    options.on_change = [] {};
+    options.begin = std::chrono::steady_clock::now();
+    return options;
+  }
+
   bool flush() { return tiers().flush(std::chrono::seconds(20)); }
   kv::CacheRegistry& registry() { return *registry_; }
   kv::ColdTiers& tiers() { return *registry_->tiers(); }
@@ -61,6 +77,11 @@ class TierNode {
   FakeDevice& device() { return device_; }
 
  private:
+  /// A token is left to compute.
+  static std::size_t whole_blocks(const FakeSequence& sequence) {
+    return (sequence.tokens().size() - 1) / device::kBlockTokens;
+  }
+
   Served run(const Tokens& prompt, const CacheLabels& given, bool keep) {
     const std::string space = name_space(given);
     const CacheLabels labels = registry_->cache_labels(given);
@@ -90,20 +111,8 @@ class TierNode {
   }
 
   void load(FakeSequence& sequence, const kv::TierTicket& ticket, bool keep) {
-    const std::size_t blocks = (sequence.tokens().size() - 1) / device::kBlockTokens;
-    const std::size_t known = sequence.table().committed();
-    if (known >= blocks) return;
-    cache_.extend(sequence.table(), blocks * device::kBlockTokens);
-    kv::PrefixLoad::Options options;
-    options.name_space = sequence.name_space();
-    options.tokens = sequence.tokens();
-    options.tokens.resize(blocks * device::kBlockTokens);
-    options.known = known;
-    const auto table = sequence.table().blocks().first(blocks);
-    options.target = {&device_, cache_.pool(), {table.begin(), table.end()}};
-    options.on_change = [] {};
-    options.begin = std::chrono::steady_clock::now();
-    const auto load = tiers().load(ticket, std::move(options));
+    if (whole_blocks(sequence) <= sequence.table().committed()) return;
+    const auto load = tiers().load(ticket, load_options(sequence));
     if (load == nullptr) return;
     // Not longer: a gap would be computed now.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);

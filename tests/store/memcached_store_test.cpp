@@ -11,18 +11,19 @@
 #include "store/fake_store.h"
 #include "store/memcached_ring.h"
 #include "store/store_values.h"
+#include "store/timed_calls.h"
 #include "support/catch.h"
 
 namespace incipit {
 namespace {
 
 using namespace std::chrono_literals;
+using test::check_recovery;
 using test::FakeServer;
+using test::get;
+using test::put;
 using test::store_key;
-using Clock = std::chrono::steady_clock;
 using Connection = FakeServer::Connection;
-
-constexpr auto kMargin = 2s;
 
 std::string address_of(const FakeServer& server) {
   return "127.0.0.1:" + std::to_string(server.port());
@@ -67,31 +68,6 @@ FakeServer::Script always(std::string reply) {
       if (text.empty() || !connection.send(text)) return;
     }
   };
-}
-
-StoreStatus get(Store& store, std::chrono::milliseconds time = 5s) {
-  StoreBuffer value;
-  const auto start = Clock::now();
-  const StoreStatus status = store.get(store_key(1), start + time, value);
-  CHECK(Clock::now() - start < time + kMargin);
-  if (status == StoreStatus::kOk) {
-    const std::span<const std::byte> bytes = value.bytes();
-    CHECK(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "hello");
-  }
-  return status;
-}
-
-StoreStatus put(Store& store, std::size_t size = 5, std::chrono::milliseconds time = 5s) {
-  const auto start = Clock::now();
-  const StoreStatus status = store.put(store_key(1), test::pattern(size, 1), 0s, start + time);
-  CHECK(Clock::now() - start < time + kMargin);
-  return status;
-}
-
-void check_recovery(FakeServer& server, Store& store) {
-  server.set(well);
-  CHECK(get(store) == StoreStatus::kOk);
-  CHECK(put(store) == StoreStatus::kOk);
 }
 
 TEST_CASE("requests are as memcached expects them") {
@@ -165,7 +141,7 @@ TEST_CASE("errors of a memcached server are not the caller's") {
   CHECK(get(*store) == StoreStatus::kUnavailable);
   CHECK(put(*store) == StoreStatus::kUnavailable);
   CHECK(store->erase(store_key(1), test::soon()) == StoreStatus::kUnavailable);
-  if (!reply.starts_with("SERVER_ERROR")) check_recovery(server, *store);
+  if (!reply.starts_with("SERVER_ERROR")) check_recovery(server, well, *store);
 }
 
 TEST_CASE("an item that the server finds too large is too large") {
@@ -193,7 +169,7 @@ TEST_CASE("an item above the limit is refused by its length") {
   FakeServer server(always("VALUE @ 0 " + length + "\r\nV"));
   const auto store = store_of(server);
   CHECK(get(*store) == StoreStatus::kMiss);
-  check_recovery(server, *store);
+  check_recovery(server, well, *store);
 }
 
 TEST_CASE("a memcached server that refuses, hangs, drips or dies costs the deadline at most") {
@@ -219,7 +195,7 @@ TEST_CASE("a memcached server that refuses, hangs, drips or dies costs the deadl
     CHECK(get(*store) == StoreStatus::kUnavailable);
     CHECK(put(*store, 3u << 20) == StoreStatus::kUnavailable);
   }
-  check_recovery(server, *store);
+  check_recovery(server, well, *store);
   server.set(well);
   MemcachedStoreOptions nobody;
   nobody.servers = {"127.0.0.1:" + std::to_string(test::free_port())};

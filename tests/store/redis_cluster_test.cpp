@@ -11,6 +11,7 @@
 #include "store/fake_server.h"
 #include "store/fake_store.h"
 #include "store/store_values.h"
+#include "store/timed_calls.h"
 #include "support/catch.h"
 
 namespace incipit {
@@ -18,13 +19,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::FakeServer;
+using test::get;
 using test::redis_script;
 using test::redis_string;
 using test::store_key;
 using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
-
-constexpr auto kMargin = 2s;
 
 std::string range(unsigned first, unsigned last, const std::string& host, std::uint16_t port) {
   return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*2\r\n" +
@@ -42,14 +42,6 @@ std::shared_ptr<Store> store_of(std::uint16_t port) {
   options.cluster = true;
   options.max_value_bytes = 1u << 20;
   return make_redis_store(options);
-}
-
-StoreStatus get(Store& store, std::chrono::milliseconds time = 5s, std::uint64_t key = 1) {
-  StoreBuffer buffer;
-  const auto start = Clock::now();
-  const StoreStatus status = store.get(store_key(key), start + time, buffer);
-  CHECK(Clock::now() - start < time + kMargin);
-  return status;
 }
 
 TEST_CASE("a cluster is asked for its map once") {

@@ -9,22 +9,23 @@
 #include "store/fake_server.h"
 #include "store/fake_store.h"
 #include "store/store_values.h"
+#include "store/timed_calls.h"
 #include "support/catch.h"
 
 namespace incipit {
 namespace {
 
 using namespace std::chrono_literals;
+using test::check_recovery;
 using test::FakeServer;
+using test::get;
+using test::put;
 using test::redis_script;
 using test::redis_string;
 using test::store_key;
 using Clock = std::chrono::steady_clock;
 using Connection = FakeServer::Connection;
 using Words = std::vector<std::string>;
-
-// What a call costs at most beyond its deadline, on a busy machine.
-constexpr auto kMargin = 2s;
 
 RedisStoreOptions options_for(const FakeServer& server) {
   RedisStoreOptions options;
@@ -37,32 +38,6 @@ RedisStoreOptions options_for(const FakeServer& server) {
 std::string well(const Words& words) {
   if (words[0].starts_with("GET")) return redis_string("Vhello");
   return words[0] == "DEL" ? ":1\r\n" : "+OK\r\n";
-}
-
-StoreStatus get(Store& store, std::chrono::milliseconds time = 5s) {
-  StoreBuffer value;
-  const auto start = Clock::now();
-  const StoreStatus status = store.get(store_key(1), start + time, value);
-  CHECK(Clock::now() - start < time + kMargin);
-  if (status == StoreStatus::kOk) {
-    const std::span<const std::byte> bytes = value.bytes();
-    CHECK(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "hello");
-  }
-  return status;
-}
-
-StoreStatus put(Store& store, std::size_t size = 5, std::chrono::milliseconds time = 5s) {
-  const auto start = Clock::now();
-  const StoreStatus status = store.put(store_key(1), test::pattern(size, 1), 0s, start + time);
-  CHECK(Clock::now() - start < time + kMargin);
-  return status;
-}
-
-// Whatever happened before, a server that is well again is used again.
-void check_recovery(FakeServer& server, Store& store) {
-  server.set(redis_script(well));
-  CHECK(get(store) == StoreStatus::kOk);
-  CHECK(put(store) == StoreStatus::kOk);
 }
 
 // Answers every command with `reply`.
@@ -146,7 +121,7 @@ TEST_CASE("errors of a Redis server are not the caller's") {
     server.set(redis_script(well));
     CHECK(get(*store) == StoreStatus::kUnavailable);
   } else {
-    check_recovery(server, *store);
+    check_recovery(server, redis_script(well), *store);
   }
 }
 
@@ -167,7 +142,7 @@ TEST_CASE("a value above the limit is refused by its length") {
   FakeServer server(always("$" + length + "\r\nV"));
   const auto store = make_redis_store(options_for(server));
   CHECK(get(*store) == StoreStatus::kMiss);
-  check_recovery(server, *store);
+  check_recovery(server, redis_script(well), *store);
 }
 
 TEST_CASE("nonsense is no answer") {
@@ -178,7 +153,7 @@ TEST_CASE("nonsense is no answer") {
   FakeServer server(always(reply));
   const auto store = make_redis_store(options_for(server));
   CHECK(get(*store) == StoreStatus::kUnavailable);
-  check_recovery(server, *store);
+  check_recovery(server, redis_script(well), *store);
 }
 
 TEST_CASE("a Redis server that refuses or hangs costs the deadline at most") {
@@ -191,7 +166,7 @@ TEST_CASE("a Redis server that refuses or hangs costs the deadline at most") {
     CHECK(put(*store) == StoreStatus::kUnavailable);
     CHECK(Clock::now() - start < 2s);
     FakeServer server(redis_script(well), options.port);
-    check_recovery(server, *store);
+    check_recovery(server, redis_script(well), *store);
   }
   SECTION("hangs") {
     FakeServer server([](Connection& connection) { connection.hang(); });
@@ -199,7 +174,7 @@ TEST_CASE("a Redis server that refuses or hangs costs the deadline at most") {
     CHECK(get(*store, 50ms) == StoreStatus::kUnavailable);
     CHECK(put(*store, 5, 50ms) == StoreStatus::kUnavailable);
     CHECK(put(*store, 1u << 20, 50ms) == StoreStatus::kUnavailable);
-    check_recovery(server, *store);
+    check_recovery(server, redis_script(well), *store);
   }
   SECTION("hangs at the login") {
     FakeServer server([](Connection& connection) { connection.hang(); });
@@ -207,13 +182,13 @@ TEST_CASE("a Redis server that refuses or hangs costs the deadline at most") {
     options.password = "secret";
     const auto store = make_redis_store(options);
     CHECK(get(*store, 50ms) == StoreStatus::kUnavailable);
-    check_recovery(server, *store);
+    check_recovery(server, redis_script(well), *store);
   }
   SECTION("no time at all") {
     FakeServer server(redis_script(well));
     const auto store = make_redis_store(options_for(server));
     CHECK(get(*store, -1s) == StoreStatus::kUnavailable);
-    check_recovery(server, *store);
+    check_recovery(server, redis_script(well), *store);
   }
 }
 
@@ -226,7 +201,7 @@ TEST_CASE("a Redis server that answers a byte at a time costs the deadline") {
   });
   const auto store = make_redis_store(options_for(server));
   CHECK(get(*store, 220ms) == StoreStatus::kUnavailable);
-  check_recovery(server, *store);
+  check_recovery(server, redis_script(well), *store);
 }
 
 TEST_CASE("a Redis server that dies in the middle of a value is unavailable") {
@@ -240,7 +215,7 @@ TEST_CASE("a Redis server that dies in the middle of a value is unavailable") {
   const auto store = make_redis_store(options_for(server));
   CHECK(get(*store) == StoreStatus::kUnavailable);
   CHECK(put(*store, 1u << 19) == StoreStatus::kUnavailable);
-  check_recovery(server, *store);
+  check_recovery(server, redis_script(well), *store);
 }
 
 TEST_CASE("a Redis server that closes idle connections is asked once more") {

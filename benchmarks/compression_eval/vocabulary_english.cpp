@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "vocabulary.h"
+
+namespace bench {
+namespace {
+
+using Words = std::string_view;
+
+constexpr std::array kFacts{
+    FactKind{"{n} has moved to {v} after years of hesitating.", "Which town does {n} live in now?",
+             "Please address this postcard to {n}, I forget the town.",
+             "Lisbon|Tromso|Bergamo|Leeds|Krakow|Galway|Turku|Porto|Ghent|Izmir"},
+    FactKind{"{n} started a job as a {v} last week.", "What does {n} do for a living?",
+             "Think of a birthday mug that fits the new profession of {n}.",
+             "beekeeper|court clerk|tram driver|glazier|midwife|cartographer|baker|surveyor"},
+    FactKind{"{n} adopted a {v} from the shelter.", "Which animal did {n} adopt?",
+             "I am at the pet shop and want to bring something for {n}.",
+             "greyhound|three-legged cat|parrot|tortoise|ferret|rabbit|terrier|gecko"},
+    FactKind{"It turns out that {n} is allergic to {v}.", "What is {n} allergic to?",
+             "I am cooking for {n} on Saturday, so write a menu that is safe.",
+             "walnuts|shellfish|celery|sesame|lupin|mustard|kiwi|buckwheat"},
+    FactKind{"{n} is learning the {v} with a teacher from the music school.",
+             "Which instrument is {n} learning?", "Find a score that {n} could practise with.",
+             "oboe|banjo|cello|accordion|harp|bassoon|trumpet|zither"},
+    FactKind{"The exam of {n} was moved to {v}.", "On what date is the exam of {n}?",
+             "Put the exam of {n} into my calendar.",
+             "12 March|3 June|28 September|17 January|9 November|21 April|5 August|30 May"},
+    FactKind{"The door code at {n}'s place is {v}.", "What is the door code at {n}'s place?",
+             "I am standing outside {n}'s house and cannot get in.",
+             "4471|9038|2256|7180|6642|1395|8817|5023"},
+    FactKind{"{n} lands with flight {v} next month.", "Which flight is {n} on?",
+             "Check whether the plane of {n} is on time.",
+             "BA2490|LH881|TP1347|KL602|SK4035|AY1672|IB3119|LO285"},
+    FactKind{"{n} paid {v} euros for the old motorbike.", "How much did {n} pay for the motorbike?",
+             "Tell me if {n} got a bargain with that motorbike.",
+             "1,250|830|2,400|675|3,100|1,980|540|4,275"},
+    FactKind{"{n} broke a {v} while skiing.", "What did {n} break on the skiing trip?",
+             "Write {n} a get-well card that mentions the injury.",
+             "collarbone|wrist|ankle|rib|thumb|kneecap|shinbone|heel"},
+    FactKind{"{n} only reads novels by {v} these days.", "Whose novels does {n} read?",
+             "Recommend a book as a present for {n}.",
+             "Woolf|Saramago|Lem|Atwood|Calvino|Achebe|Undset|Tanizaki"},
+    FactKind{"{n} got married in {v}.", "Where was the wedding of {n}?",
+             "Caption this wedding picture of {n} with the place.",
+             "a lighthouse|a barn|the town hall|a vineyard|a botanical garden|a chapel|a ferry"},
+    FactKind{"The dentist told {n} to come back in {v} days.",
+             "In how many days must {n} see the dentist again?",
+             "Remind {n} about the dentist in time.", "14|45|90|21|10|60|120|35"},
+    FactKind{"{n} keeps the spare key under the {v}.", "Where does {n} hide the spare key?",
+             "{n} asked me to water the plants, but the door is locked.",
+             "rain barrel|third flowerpot|doormat|garden gnome|woodpile|bicycle shed|bird bath"},
+    FactKind{"{n} supports {v} since childhood.", "Which club does {n} support?",
+             "Get {n} a scarf in the right colours.",
+             "Celtic|Ajax|Everton|Benfica|Napoli|Lyon|Brann|Rapid"},
+    FactKind{"The thesis of {n} is about {v}.", "What does {n} write the thesis about?",
+             "Propose a title for what {n} hands in at the university.",
+             "salt marshes|tax havens|owl migration|medieval bells|sleep in teenagers|lichens"},
+    FactKind{"{n} cannot stand {v}.", "What does {n} hate?",
+             "Plan an evening with {n} without anything unpleasant.",
+             "karaoke|board games|opera|crowded bars|escape rooms|fireworks|bowling"},
+    FactKind{"{n} sold the flat and now lives on a {v}.", "What kind of home does {n} have now?",
+             "Bring a housewarming present for {n} that fits the new home.",
+             "houseboat|farm|converted bus|mountain hut|tiny island|vineyard estate"},
+    FactKind{"{n} needs the report before {v} on Friday.", "By what time does {n} need the report?",
+             "Schedule the report for {n} so that it is not late.",
+             "9:15|14:30|11:45|16:00|8:30|13:20|17:10"},
+    FactKind{"{n}'s favourite dessert is {v}.", "Which dessert does {n} like best?",
+             "Order something sweet for {n} after dinner.",
+             "tiramisu|pavlova|baklava|rice pudding|panna cotta|apple strudel|flan"},
+};
+
+constexpr std::array<Words, 12> kNames{"Nora",   "Ben",  "Priya", "Tomas", "Aiko", "Leila",
+                                       "Marcus", "Ines", "Jonah", "Freya", "Omar", "Chloe"};
+constexpr std::array<Words, 24> kThings{
+    "coffee",        "garden", "bus",      "heating", "soup",     "meeting",
+    "window",        "sofa",   "bicycle",  "weather", "concert",  "laundry",
+    "printer",       "market", "hike",     "movie",   "painting", "yoga class",
+    "neighbourhood", "train",  "playlist", "kitchen", "podcast",  "dinner"};
+constexpr std::array<Words, 16> kPlaces{
+    "office", "park",   "station", "library", "harbour",  "gym",    "museum", "school",
+    "beach",  "bakery", "theatre", "pool",    "campsite", "square", "cellar", "rooftop"};
+constexpr std::array<Words, 18> kAdjectives{
+    "lovely", "strange", "too loud", "quite cheap",   "rather slow", "wonderful",
+    "boring", "cold",    "funny",    "exhausting",    "peaceful",    "a bit messy",
+    "bright", "crowded", "perfect",  "disappointing", "cosy",        "surprising"};
+constexpr std::array<Words, 20> kOpenings{
+    "Yesterday ",       "After lunch ",    "To be honest, ",    "For once ",
+    "On Tuesday ",      "In the evening ", "By accident ",      "As usual, ",
+    "Last weekend ",    "Out of boredom ", "Before work ",      "Around noon ",
+    "Funnily enough, ", "With some luck ", "At last ",          "Once again ",
+    "On the way home ", "This morning ",   "During the break ", "All of a sudden "};
+constexpr std::array<Words, 36> kClauses{"I carried the {t} to the {p}",
+                                         "{n} and I argued about the {t}",
+                                         "we walked past the {p}",
+                                         "my neighbour borrowed the {t}",
+                                         "I fell asleep at the {p}",
+                                         "{n} sent me a picture of the {t}",
+                                         "somebody had painted the {p}",
+                                         "I repaired the {t} by myself",
+                                         "the kids discovered the {t}",
+                                         "I waited an hour for {n} at the {p}",
+                                         "we had to share the {t}",
+                                         "the radio praised the {p}",
+                                         "I lost my umbrella near the {p}",
+                                         "{n} imitated the sound of the {t}",
+                                         "my uncle complained about the {t}",
+                                         "I wrote a long letter about the {p}",
+                                         "they closed the {p} early",
+                                         "I dreamt of the {t}",
+                                         "{n} waved from the {p}",
+                                         "an old man explained the {t} to me",
+                                         "I cleaned everything but the {t}",
+                                         "we counted the people at the {p}",
+                                         "I could hear the {t} from upstairs",
+                                         "{n} forgot the {t} in the car",
+                                         "the {p} smelled of fresh paint",
+                                         "I promised to look after the {t}",
+                                         "a tourist asked me about the {p}",
+                                         "we danced next to the {t}",
+                                         "I missed the last tram to the {p}",
+                                         "{n} won a bet about the {t}",
+                                         "my aunt photographed the {p}",
+                                         "I read an article on the {t}",
+                                         "the lights went out at the {p}",
+                                         "we ate sandwiches beside the {t}",
+                                         "I bumped into {n} outside the {p}",
+                                         "the landlord replaced the {t}"};
+constexpr std::array<Words, 20> kEndings{".",
+                                         ", which felt {a}.",
+                                         " and it was {a}.",
+                                         ", though I had other plans.",
+                                         " because nobody else would.",
+                                         ", so I stayed a little longer.",
+                                         ", and {n} could not stop laughing.",
+                                         " and then it began to snow.",
+                                         ", as {a} as ever.",
+                                         " without thinking twice.",
+                                         ", to my own surprise.",
+                                         " while the others slept.",
+                                         ", which took most of the day.",
+                                         ", and I would do it again.",
+                                         " in the pouring rain.",
+                                         ", more or less by habit.",
+                                         " until the battery was empty.",
+                                         ", despite the {a} mood.",
+                                         " and hurried back.",
+                                         ", believe it or not."};
+constexpr std::array<Words, 10> kWonders{"Do you think the {t} is worth it?",
+                                         "How would you spend a {a} afternoon at the {p}?",
+                                         "Should I bring {n} along to the {p}?",
+                                         "What do people usually do about a {a} {t}?",
+                                         "Have you heard of anything like that?",
+                                         "Is it normal that a {t} feels so {a}?",
+                                         "Any idea how to make the {t} less {a}?",
+                                         "What would you say to {n}?",
+                                         "Would you rather take the {t} or stay at the {p}?",
+                                         "How are you today?"};
+constexpr std::array<Words, 14> kReplies{
+    "That sounds {a}, and I am glad that you shared it.",
+    "A {a} {t} can really change how a day feels.",
+    "It may help to take a short break at the {p} and look at it again.",
+    "Thank you for telling me about it, I will keep it in mind.",
+    "Many people find the {t} {a} at first and get used to it.",
+    "You could write down what you liked about the {p}.",
+    "I hope the rest of the week will be less {a}.",
+    "If the {t} keeps bothering you, change one thing at a time.",
+    "It is nice that {n} was part of it.",
+    "Perhaps {n} would enjoy the {p} too.",
+    "Small things like the {t} are often the ones we remember.",
+    "I would start with the {t} and leave the {p} for later.",
+    "Let us see how it goes, there is no hurry at all.",
+    "Do not be too hard on yourself, it was a {a} day."};
+
+}  // namespace
+
+const Vocabulary& english() {
+  static constexpr Vocabulary kEnglish{kFacts,      kNames,    kThings,  kPlaces,
+                                       kAdjectives, kOpenings, kClauses, kEndings,
+                                       kWonders,    kReplies,  " "};
+  return kEnglish;
+}
+
+}  // namespace bench

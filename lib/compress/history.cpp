@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compress/history.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "compress/boilerplate.h"
+#include "compress/compaction.h"
+#include "compress/pieces.h"
+
+namespace incipit::compress {
+namespace {
+
+// A message that is longer is indexed in passages of at least kPassage bytes.
+constexpr std::size_t kLongMessage = 700;
+constexpr std::size_t kPassage = 350;
+
+// Bytes of a token, about: limits of tokens become limits of bytes where nothing is counted yet.
+constexpr std::size_t kTokenBytes = 4;
+
+std::string name_of(const Entry& entry, std::size_t i) {
+  if (!entry.message.id.empty()) return entry.message.id;
+  std::string name("#");
+  name += std::to_string(i + 1);
+  return name;
+}
+
+bool may_change(const Message& message) {
+  return !message.pinned && !message.no_compress && !message.constraint &&
+         message.role != Role::kSystem && !message.text.empty();
+}
+
+}  // namespace
+
+base::Digest128 digest_of(const Message& message) {
+  base::StreamHash128 hash;
+  const auto add = [&hash](std::string_view field) {
+    const std::uint64_t size = field.size();
+    hash.update(std::as_bytes(std::span(&size, 1)));
+    hash.update(base::as_bytes(field));
+  };
+  const auto role = static_cast<std::uint64_t>(message.role);
+  hash.update(std::as_bytes(std::span(&role, 1)));
+  add(message.text);
+  add(message.tool_call_id);
+  for (const ToolCall& call : message.tool_calls) {
+    add(call.id);
+    add(call.name);
+    add(call.arguments);
+  }
+  return hash.digest();
+}
+
+std::size_t count_message(const TokenCounter& counter, const Message& message) {
+  return counter.message ? counter.message(message) : counter.text(shown_text(message));
+}
+
+History::History(const CompressorOptions& options, const TokenCounter& counter)
+    : options_(options), counter_(counter), duplicates_(options.duplicate_threshold) {}
+
+Arrival History::arriving(const Message& message, std::size_t applied,
+                          base::FunctionRef<bool(std::size_t entry)> is_live) const {
+  const std::size_t i = entries_.size();
+  Arrival arrival;
+  Entry& entry = arrival.entry;
+  entry.message = message;
+  entry.tokens = entry.tokens_before = count_message(counter_, message);
+  entry.unit = i;
+  if (message.role == Role::kTool && i > 0) {
+    const Message& last = entries_[i - 1].message;
+    // What stands in a segment has no place for a late result.
+    if ((last.role == Role::kTool || last.role == Role::kAssistant) && is_live(i - 1)) {
+      entry.unit = entries_[i - 1].unit;
+    }
+  }
+  // Only frozen segments have a place for orders.
+  const bool keeps_orders = options_.policy == CompressionPolicy::kFrozenSegments;
+  entry.fixed = message.pinned || (message.role == Role::kSystem && !message.ephemeral) ||
+                (message.constraint && !keeps_orders);
+  // A prompt that is rewritten on every turn has no front to spare.
+  const bool rewrites = options_.policy == CompressionPolicy::kDedupSummaryTruncate;
+  const bool is_reply = message.role == Role::kAssistant && applied == i && applied > 0;
+  if (message.role != Role::kUser && (!is_reply || rewrites)) compress_arrival(entry, is_live);
+  entry.digest = digest_of(entry.shown());
+
+  const bool new_turn =
+      message.role == Role::kUser && i > 0 && entries_[i - 1].message.role != Role::kUser;
+  for (std::size_t j = last_turn_.first; new_turn && j < last_turn_.second; ++j) {
+    if (j < applied && !rewrites) continue;
+    Entry settled = entries_[j];
+    compress_arrival(settled, is_live);
+    if (!settled.changed) continue;
+    settled.digest = digest_of(settled.shown());
+    arrival.settled.emplace_back(j, std::move(settled));
+  }
+  return arrival;
+}
+
+void History::compress_arrival(Entry& entry,
+                               base::FunctionRef<bool(std::size_t entry)> is_live) const {
+  if (!options_.compress_on_arrival || !may_change(entry.message)) return;
+  const std::string& original = entry.message.text;
+  const std::string handle = handle_of(original);
+  if (!entry.sketch) entry.sketch = make_sketch(original);
+  if (const auto found = duplicates_.find(*entry.sketch)) {
+    const std::size_t source = duplicate_entries_[*found];
+    if (is_live(source)) {
+      change_text(
+          entry, "[As in message " + name_of(entries_[source], source) + "; " + handle + "]",
+          MessageFate::kDuplicate, "says what " + name_of(entries_[source], source) + " says");
+      if (entry.changed) entry.handles.push_back(handle);
+      return;
+    }
+  }
+  std::string text = original;
+  std::string why;
+  const auto because = [&why](std::string_view reason) {
+    if (why.find(reason) != std::string::npos) return;
+    if (!why.empty()) why += ", ";
+    why += reason;
+  };
+  if (entry.message.role == Role::kTool) {
+    std::vector<RepeatedBlock> blocks = blocks_.find(text);
+    std::erase_if(
+        blocks, [&](const RepeatedBlock& block) { return !is_live(block_entries_[block.source]); });
+    if (!blocks.empty()) {
+      text = replace_blocks(text, blocks, [&](const RepeatedBlock& block) {
+        const std::size_t source = block_entries_[block.source];
+        std::string marker("[");
+        marker += std::to_string(block.lines);
+        marker += " lines as in message " + name_of(entries_[source], source);
+        marker += " from its line " + std::to_string(block.first_line);
+        return marker + "; " + handle + "]";
+      });
+      because("lines that an earlier message has");
+    }
+  } else {
+    Cleaned cleaned = remove_boilerplate(text);
+    for (const Removal& removal : cleaned.removed) because(removal.reason);
+    text = std::move(cleaned.text);
+  }
+  CompactionOptions limits;
+  limits.total_bytes =
+      entry.message.role == Role::kTool ? options_.max_tool_tokens * kTokenBytes : 0;
+  Compacted compacted = compact(text, limits);
+  for (const std::string_view method : compacted.methods) because(method);
+  if (compacted.lossy) entry.handles.push_back(compacted.handle);
+  change_text(entry, std::move(compacted.text), MessageFate::kShortened, why);
+  if (entry.changed) {
+    entry.handles.push_back(handle);
+  } else {
+    entry.handles.clear();
+  }
+}
+
+/// Only where it saves tokens.
+void History::change_text(Entry& entry, std::string text, MessageFate fate,
+                          std::string_view why) const {
+  if (text == entry.message.text) return;
+  auto changed = std::make_shared<Message>(entry.message);
+  changed->text = std::move(text);
+  const std::size_t tokens = count_message(counter_, *changed);
+  if (tokens >= entry.tokens) return;
+  entry.changed = std::move(changed);
+  entry.tokens = tokens;
+  entry.fate = fate;
+  entry.why = why;
+}
+
+void History::add(Arrival arrival) {
+  const std::size_t i = entries_.size();
+  const bool is_user = arrival.entry.message.role == Role::kUser;
+  const bool new_turn = is_user && (i == 0 || entries_[i - 1].message.role != Role::kUser);
+  for (auto& [j, entry] : arrival.settled) entries_[j] = std::move(entry);
+  if (new_turn) {
+    for (std::size_t j = last_turn_.first; j < last_turn_.second; ++j) remember(j);
+    last_turn_.first = i;
+    if (turns_++ > 0) growth_ = turns_ == 2 ? turn_tokens_ : (7 * growth_ + turn_tokens_) / 8;
+    turn_tokens_ = 0;
+  }
+  tokens_before_ += arrival.entry.tokens_before;
+  turn_tokens_ += arrival.entry.tokens;
+  const std::size_t unit = arrival.entry.unit;
+  const bool fixes = arrival.entry.fixed;
+  entries_.push_back(std::move(arrival.entry));
+  Entry& head = entries_[unit];
+  // A pinned result pins its call and the other results.
+  for (std::size_t j = unit; fixes && !head.fixed && j < i; ++j) {
+    fixed_.push_back(static_cast<std::uint32_t>(j));
+  }
+  head.fixed = head.fixed || fixes;
+  if (head.fixed) fixed_.push_back(static_cast<std::uint32_t>(i));
+  if (is_user) {
+    last_turn_.second = i + 1;
+  } else {
+    remember(i);
+  }
+}
+
+void History::remember(std::size_t i) {
+  Entry& entry = entries_[i];
+  std::optional<Sketch> sketch = std::exchange(entry.sketch, std::nullopt);
+  const auto number = static_cast<std::uint32_t>(i);
+  for (const std::string& handle : entry.handles) handles_.emplace(handle, number);
+  if (entry.fate == MessageFate::kDuplicate) return;  // the other one is found
+  if (entry.message.ephemeral) return;
+  if (options_.compress_on_arrival && !entry.message.text.empty()) {
+    duplicates_.add(sketch ? *std::move(sketch) : make_sketch(entry.message.text));
+    duplicate_entries_.push_back(number);
+    if (entry.message.role == Role::kTool) {
+      blocks_.add(entry.shown().text);
+      block_entries_.push_back(number);
+    }
+  }
+  if (options_.policy != CompressionPolicy::kFrozenSegments &&
+      options_.policy != CompressionPolicy::kDedupSummaryTruncate) {
+    return;  // nothing is ever looked up
+  }
+  const std::string& text = entry.shown().text;
+  const auto index = [&](text::Span span) {
+    index_.add(span.of(text));
+    passages_.push_back({number, span});
+  };
+  if (text.size() <= kLongMessage) {
+    if (!text.empty()) index({0, text.size()});
+    return;
+  }
+  text::Span passage;
+  for (const Piece& piece : pieces(text)) {
+    passage.end = piece.span.end;
+    if (passage.end - passage.begin < kPassage) continue;
+    index(passage);
+    passage.begin = passage.end;
+  }
+  if (passage.end > passage.begin) index(passage);
+}
+
+std::optional<std::string> History::restore(std::string_view handle) const {
+  const auto found = handles_.find(std::string(handle));
+  if (found == handles_.end()) return std::nullopt;
+  return entries_[found->second].message.text;
+}
+
+const Entry& View::operator[](std::size_t i) const {
+  if (i == history_.size()) return next_->entry;
+  if (next_ != nullptr) {
+    for (const auto& [j, entry] : next_->settled) {
+      if (i == j) return entry;
+    }
+  }
+  return history_[i];
+}
+
+bool View::is_fixed(std::size_t i) const {
+  if (i < history_.size() && history_.is_fixed(i)) return true;
+  if (next_ == nullptr) return false;
+  // A pinned result pins its call and the other results.
+  const Entry& next = next_->entry;
+  return (*this)[i].unit == next.unit &&
+         (next.fixed || (next.unit < history_.size() && history_.is_fixed(next.unit)));
+}
+
+std::size_t View::tokens_before() const {
+  return history_.tokens_before() + (next_ != nullptr ? next_->entry.tokens_before : 0);
+}
+
+std::size_t View::unit_end(std::size_t i) const {
+  const std::size_t unit = (*this)[i].unit;
+  std::size_t end = i + 1;
+  while (end < size() && (*this)[end].unit == unit) ++end;
+  return end;
+}
+
+bool View::is_turn(std::size_t i) const {
+  return (*this)[i].message.role == Role::kUser &&
+         (i == 0 || (*this)[i - 1].message.role != Role::kUser);
+}
+
+std::pair<std::size_t, std::size_t> View::last_turn() const {
+  const std::size_t n = history_.size();
+  if (next_ == nullptr || next_->entry.message.role != Role::kUser) {
+    const auto last = history_.last_turn();
+    return last.second > 0 ? last : std::pair(size(), size());
+  }
+  return {is_turn(n) ? n : history_.last_turn().first, n + 1};
+}
+
+}  // namespace incipit::compress

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_COMPRESS_HISTORY_H_
+#define INCIPIT_COMPRESS_HISTORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/hash.h"
+#include "compress/near_duplicates.h"
+#include "compress/repeated_blocks.h"
+#include "incipit/compressor.h"
+#include "retrieve/bm25.h"
+#include "text/segmentation.h"
+
+namespace incipit::compress {
+
+/// Names the content of a message; nothing else than equal messages has equal digests.
+base::Digest128 digest_of(const Message& message);
+
+/// What a message takes, all that the chat format adds included.
+std::size_t count_message(const TokenCounter& counter, const Message& message);
+
+/// A message of the conversation.
+struct Entry {
+  Message message = {};                         // as it was added
+  std::shared_ptr<const Message> changed = {};  // as it was compressed on arrival
+  std::size_t tokens_before = 0;                // of `message`
+  std::size_t tokens = 0;                       // of shown()
+  base::Digest128 digest = {};                  // of shown()
+  std::size_t unit = 0;                         // first message of its unit
+  MessageFate fate = MessageFate::kKept;        // on arrival
+  std::string why = {};
+  std::vector<std::string> handles = {};
+  std::optional<Sketch> sketch = {};  // of the text as it was added, until that is remembered
+  bool fixed = false;  // only of the first message of a unit: the unit is never touched
+
+  const Message& shown() const noexcept { return changed ? *changed : message; }
+};
+
+/// A part of a message that can be found.
+struct Passage {
+  std::uint32_t entry = 0;
+  text::Span span = {};  // of the shown text
+};
+
+/// What adding a message does.
+struct Arrival {
+  Entry entry = {};
+  std::vector<std::pair<std::size_t, Entry>> settled = {};  // earlier ones, as they become
+};
+
+/// All messages, in order, as they are shown once they have arrived. Messages form units: a
+/// message by itself, or an assistant's message with tool calls and the results behind it.
+///
+/// What was never sent may change as it arrives, since no KV cache knows it yet. That goes for tool
+/// results, and for imported history: all but the last user turn and the reply to a prompt that was
+/// applied. Whether a user message is of the last turn shows when the next one arrives.
+class History {
+ public:
+  History(const CompressorOptions& options, const TokenCounter& counter);
+
+  /// What add() would do. `is_live` tells whether an earlier message is in prompts as it is shown.
+  Arrival arriving(const Message& message, std::size_t applied,
+                   base::FunctionRef<bool(std::size_t entry)> is_live) const;
+  void add(Arrival arrival);
+
+  std::size_t size() const noexcept { return entries_.size(); }
+  const Entry& operator[](std::size_t i) const { return entries_[i]; }
+  bool is_fixed(std::size_t i) const { return entries_[entries_[i].unit].fixed; }
+
+  /// Messages of fixed units, ascending.
+  const std::vector<std::uint32_t>& fixed() const noexcept { return fixed_; }
+  std::size_t tokens_before() const noexcept { return tokens_before_; }
+  /// Tokens that a turn adds: a moving average, or those of the last one where they are more.
+  std::size_t growth() const noexcept { return growth_ > turn_tokens_ ? growth_ : turn_tokens_; }
+  std::size_t turns() const noexcept { return turns_; }
+  /// The last turn's user messages: [first, second). Both 0 where there are none.
+  std::pair<std::size_t, std::size_t> last_turn() const noexcept { return last_turn_; }
+
+  const retrieve::Bm25& index() const noexcept { return index_; }
+  const Passage& passage(std::uint32_t document) const { return passages_[document]; }
+  std::optional<std::string> restore(std::string_view handle) const;
+
+ private:
+  void compress_arrival(Entry& entry, base::FunctionRef<bool(std::size_t entry)> is_live) const;
+  void change_text(Entry& entry, std::string text, MessageFate fate, std::string_view why) const;
+  void remember(std::size_t i);
+
+  const CompressorOptions& options_;
+  const TokenCounter& counter_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> fixed_;
+  std::pair<std::size_t, std::size_t> last_turn_ = {};
+  std::size_t tokens_before_ = 0, growth_ = 0, turns_ = 0, turn_tokens_ = 0;
+
+  NearDuplicates duplicates_;
+  std::vector<std::uint32_t> duplicate_entries_;  // by number in duplicates_
+  RepeatedBlocks blocks_;
+  std::vector<std::uint32_t> block_entries_;  // by number in blocks_
+  retrieve::Bm25 index_;
+  std::vector<Passage> passages_;  // by document
+  std::unordered_map<std::string, std::uint32_t> handles_;
+};
+
+/// The messages, perhaps with one more at the end that is only being considered.
+class View {
+ public:
+  explicit View(const History& history, const Arrival* next = nullptr)
+      : history_(history), next_(next) {}
+
+  const History& history() const noexcept { return history_; }
+  std::size_t size() const noexcept { return history_.size() + (next_ != nullptr ? 1 : 0); }
+  const Entry& operator[](std::size_t i) const;
+  bool is_fixed(std::size_t i) const;
+  std::size_t tokens_before() const;
+
+  /// Behind the unit that `i` belongs to.
+  std::size_t unit_end(std::size_t i) const;
+  /// Whether a user message at `i` begins a turn.
+  bool is_turn(std::size_t i) const;
+  /// The last turn's user messages: [first, last). Both size() where there are none.
+  std::pair<std::size_t, std::size_t> last_turn() const;
+
+ private:
+  const History& history_;
+  const Arrival* next_;
+};
+
+}  // namespace incipit::compress
+
+#endif  // INCIPIT_COMPRESS_HISTORY_H_

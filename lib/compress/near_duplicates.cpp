@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compress/near_duplicates.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "compress/guard.h"
+#include "retrieve/terms.h"
+
+namespace incipit::compress {
+namespace {
+
+constexpr std::size_t kHashes = 64;
+constexpr std::size_t kRows = kHashes / Sketch::kBands;
+constexpr std::uint64_t kOne = 65536;  // a similarity of 1
+
+constexpr std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+using Hashes = std::array<std::int32_t, kHashes>;
+
+/// The least of the terms under each of 64 hashes. Hash i of a term with the halves (a, b) is
+/// a + i b, so that two of them are independent (Kirsch, Mitzenmacher, "Less hashing, same
+/// performance", 2006), and one costs no multiplication.
+Hashes min_hashes(const std::vector<std::uint32_t>& terms) {
+  constexpr std::size_t kLanes = 8;
+  Hashes least;
+  least.fill(std::numeric_limits<std::int32_t>::max());
+  for (const std::uint32_t term : terms) {
+    const std::uint64_t spread = mixed(term);
+    const auto a = static_cast<std::uint32_t>(spread);
+    const std::uint32_t b = static_cast<std::uint32_t>(spread >> 32) | 1;
+    std::array<std::uint32_t, kLanes> hashes;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) hashes[lane] = a + lane * b;
+    for (std::size_t i = 0; i < kHashes; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const auto hash = static_cast<std::int32_t>(hashes[lane]);
+        least[i + lane] = hash < least[i + lane] ? hash : least[i + lane];
+        hashes[lane] += static_cast<std::uint32_t>(kLanes) * b;
+      }
+    }
+  }
+  return least;
+}
+
+std::size_t common(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  std::size_t count = 0;
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (*i == *j) ++count;
+    const bool step_i = *i <= *j, step_j = *j <= *i;
+    i += step_i ? 1 : 0;
+    j += step_j ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+Sketch make_sketch(std::string_view text) {
+  Sketch sketch;
+  retrieve::for_each_term(text, [&](std::uint64_t term) {
+    sketch.terms.push_back(static_cast<std::uint32_t>(term ^ (term >> 32)));
+  });
+  std::sort(sketch.terms.begin(), sketch.terms.end());
+  sketch.terms.erase(std::unique(sketch.terms.begin(), sketch.terms.end()), sketch.terms.end());
+  if (sketch.terms.size() < NearDuplicates::kMinTerms) return sketch;
+
+  sketch.critical = critical_digest(text);
+  const std::uint64_t seed = base::xxh3_64(sketch.critical);
+  const auto least = min_hashes(sketch.terms);
+  for (std::size_t band = 0; band < Sketch::kBands; ++band) {
+    const auto rows = std::as_bytes(std::span(least).subspan(band * kRows, kRows));
+    sketch.bands[band] = base::xxh3_64(rows, seed + band);
+  }
+  return sketch;
+}
+
+NearDuplicates::NearDuplicates(double threshold) {
+  if (!(threshold > 0 && threshold <= 1)) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "the similarity of duplicates must be above 0 and at most 1");
+  }
+  threshold_ = static_cast<std::uint64_t>(threshold * double{kOne});
+}
+
+std::optional<std::size_t> NearDuplicates::find(const Sketch& sketch) const {
+  if (sketch.terms.size() < kMinTerms || slots_.empty()) return std::nullopt;
+  std::array<std::uint32_t, Sketch::kBands * kPerBand> candidates;
+  std::size_t count = 0;
+  for (const std::uint64_t band : sketch.bands) {
+    const Slot& slot = slots_[slot_of(band)];
+    for (std::size_t i = 0; i < slot.count; ++i) candidates[count++] = slot.texts[i];
+  }
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(count);
+  std::sort(candidates.begin(), end);
+  for (auto at = candidates.begin(); at != end; ++at) {
+    if (at != candidates.begin() && *at == *(at - 1)) continue;
+    if (is_duplicate(sketch, texts_[*at])) return *at;
+  }
+  return std::nullopt;
+}
+
+void NearDuplicates::add(Sketch sketch) {
+  const auto number = static_cast<std::uint32_t>(texts_.size());
+  if (sketch.terms.size() >= kMinTerms) {
+    for (const std::uint64_t band : sketch.bands) {
+      if (used_ * 2 >= slots_.size()) grow();
+      Slot& slot = slots_[slot_of(band)];
+      if (slot.count == 0) ++used_;
+      slot.band = band;
+      if (slot.count < kPerBand) slot.texts[slot.count++] = number;
+    }
+  } else {
+    sketch.terms.clear();  // is never compared
+  }
+  sketch.terms.shrink_to_fit();
+  texts_.push_back({std::move(sketch.terms), sketch.critical});
+}
+
+bool NearDuplicates::is_duplicate(const Sketch& sketch, const Text& text) const {
+  if (sketch.critical != text.critical) return false;
+  const std::uint64_t a = sketch.terms.size(), b = text.terms.size();
+  if (std::min(a, b) * kOne < threshold_ * std::max(a, b)) return false;
+  const std::uint64_t both = common(sketch.terms, text.terms);
+  return both * kOne >= threshold_ * (a + b - both);
+}
+
+/// The slot of a band, or the free one where it would be.
+std::size_t NearDuplicates::slot_of(std::uint64_t band) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = band & mask;
+  while (slots_[slot].count > 0 && slots_[slot].band != band) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void NearDuplicates::grow() {
+  constexpr std::size_t kFirstSize = 256;
+  std::vector<Slot> old(slots_.empty() ? kFirstSize : slots_.size() * 2);
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.count > 0) slots_[slot_of(slot.band)] = slot;
+  }
+}
+
+}  // namespace incipit::compress

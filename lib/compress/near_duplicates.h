@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_COMPRESS_NEAR_DUPLICATES_H_
+#define INCIPIT_COMPRESS_NEAR_DUPLICATES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+
+namespace incipit::compress {
+
+/// What a text is compared by. Making one costs O(length), 64 hashes for each distinct term.
+struct Sketch {
+  static constexpr std::size_t kBands = 16;
+
+  std::vector<std::uint32_t> terms = {};         // distinct hashes, ascending
+  std::array<std::uint64_t, kBands> bands = {};  // each also holds `critical`
+  base::Digest128 critical = {};                 // critical_digest()
+};
+Sketch make_sketch(std::string_view text);
+
+/// Finds texts that say the same as an earlier one: MinHash over terms (words, and character
+/// bigrams in scripts without spaces; 16 bands of 4 rows: Leskovec, Rajaraman, Ullman, "Mining of
+/// Massive Datasets", 3.4) gives candidates, of which those count whose exact Jaccard similarity
+/// reaches the threshold and whose critical tokens (guard.h) are the same. Deterministic. The cost
+/// of a call is bounded by a constant number of candidates, however many texts are alike.
+class NearDuplicates {
+ public:
+  /// Texts with fewer distinct terms are never duplicates: "yes" says something each time.
+  static constexpr std::size_t kMinTerms = 8;
+
+  /// `threshold` is a Jaccard similarity in (0, 1]; it is rounded down to 1/65536.
+  explicit NearDuplicates(double threshold = 0.85);
+
+  /// The number (from 0, in the order of add()) of the earliest known text that `text` repeats.
+  std::optional<std::size_t> find(std::string_view text) const { return find(make_sketch(text)); }
+  std::optional<std::size_t> find(const Sketch& sketch) const;
+
+  void add(std::string_view text) { add(make_sketch(text)); }
+  void add(Sketch sketch);
+
+  std::size_t size() const noexcept { return texts_.size(); }
+
+ private:
+  // The first texts with this band; more are not looked at.
+  static constexpr std::size_t kPerBand = 4;
+  struct Slot {
+    std::uint64_t band = 0;
+    std::array<std::uint32_t, kPerBand> texts = {};
+    std::uint32_t count = 0;  // 0: a free slot
+  };
+  struct Text {
+    std::vector<std::uint32_t> terms = {};
+    base::Digest128 critical = {};
+  };
+
+  bool is_duplicate(const Sketch& sketch, const Text& text) const;
+  std::size_t slot_of(std::uint64_t band) const;
+  void grow();
+
+  std::uint64_t threshold_;  // in 1/65536
+  std::vector<Text> texts_;
+  std::vector<Slot> slots_;  // open addressing; a power of two
+  std::size_t used_ = 0;     // slots
+};
+
+}  // namespace incipit::compress
+
+#endif  // INCIPIT_COMPRESS_NEAR_DUPLICATES_H_

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compress/policies.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace incipit::compress {
+namespace {
+
+/// The newest pieces of message `i` that fit in `room`, all that the format adds included; none of
+/// them where even one is too long.
+Cut cut_message(const Draft& draft, std::size_t i, std::size_t room) {
+  const TokenCounter& counter = draft.options().counter;
+  const Message& shown = draft.view()[i].shown();
+  const std::vector<Piece> parts = pieces(shown.text);
+  const auto behind = [&](std::size_t part) {
+    Cut cut{i, shown, 0};
+    cut.message.text = part < parts.size() ? shown.text.substr(parts[part].span.begin) : "";
+    cut.tokens = count_message(counter, cut.message);
+    return cut;
+  };
+  std::size_t first = parts.size();
+  Cut cut = behind(first);
+  for (std::size_t tokens = cut.tokens; first > 0; --first) {
+    tokens += counter.text(parts[first - 1].span.of(shown.text));
+    if (tokens > room) break;
+  }
+  // The sum of the parts is only about what the whole takes.
+  while (first < parts.size() && (cut = behind(first)).tokens > room) ++first;
+  if (first == parts.size()) return behind(first);
+  while (first > 0) {
+    Cut longer = behind(first - 1);
+    if (longer.tokens > room) break;
+    cut = std::move(longer);
+    --first;
+  }
+  return cut;
+}
+
+/// Makes the unit [first, end) fit in `room`: its longest messages lose their fronts. False where
+/// that leaves nothing worth it.
+bool cut_unit(Draft& draft, std::size_t first, std::size_t end, std::size_t room) {
+  const View& view = draft.view();
+  std::vector<std::size_t> longest;
+  std::size_t tokens = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    if (draft.always_stays(i)) continue;
+    tokens += view[i].tokens;
+    const Message& shown = view[i].shown();
+    if (!shown.no_compress && !shown.ephemeral && !shown.text.empty()) longest.push_back(i);
+  }
+  std::ranges::stable_sort(longest, std::ranges::greater{},
+                           [&](std::size_t i) { return view[i].tokens; });
+  bool is_left = false;  // any text
+  for (const std::size_t i : longest) {
+    if (tokens <= room) break;
+    const std::size_t excess = tokens - room;
+    const std::size_t whole = view[i].tokens;
+    draft.cuts.push_back(cut_message(draft, i, whole - std::min(whole, excess)));
+    tokens -= whole - std::min(whole, draft.cuts.back().tokens);
+    is_left = is_left || !draft.cuts.back().message.text.empty();
+  }
+  if (tokens <= room && is_left) return true;
+  draft.cuts.clear();
+  return false;
+}
+
+std::string infeasible(const Draft& draft) {
+  const View& view = draft.view();
+  std::size_t fixed = 0, orders = 0, last = 0;
+  const auto turn = view.last_turn();
+  for (const std::uint32_t i : view.history().fixed()) fixed += view[i].tokens;
+  for (std::size_t i = turn.first; i < turn.second; ++i) {
+    if (!view.is_fixed(i)) last += view[i].tokens;
+  }
+  for (const SegmentPtr& segment : draft.segments) orders += segment->tokens;
+  return "what must stay in the prompt takes " + std::to_string(draft.tokens()) +
+         " tokens of a budget of " + std::to_string(draft.budget()) +
+         ": system and pinned messages " + std::to_string(fixed) + ", the last user turn " +
+         std::to_string(last) + ", orders of earlier turns " + std::to_string(orders) +
+         "; raise the budget, or pin and send less";
+}
+
+}  // namespace
+
+void fit_window(Draft& draft, std::size_t first) {
+  const View& view = draft.view();
+  const std::size_t n = view.size();
+  // What always stays, and then from the newest back what still fits.
+  draft.window_first = first;
+  draft.window_end = n;
+  std::size_t tokens = draft.tokens();
+  std::size_t at = n;
+  while (at > first) {
+    const std::size_t begin = view[at - 1].unit;
+    std::size_t unit = 0;
+    for (std::size_t i = begin; i < at; ++i) unit += draft.always_stays(i) ? 0 : view[i].tokens;
+    if (tokens + unit > draft.budget()) {
+      if (tokens < draft.budget() && cut_unit(draft, begin, at, draft.budget() - tokens))
+        at = begin;
+      break;
+    }
+    tokens += unit;
+    at = begin;
+  }
+  draft.window_end = std::max(at, first);
+}
+
+void fit_summary(Draft& draft) {
+  const View& view = draft.view();
+  const CompressorOptions& options = draft.options().compressor;
+  const auto watermark =
+      static_cast<std::size_t>(options.summary_watermark * static_cast<double>(draft.budget()));
+  const std::size_t tokens = draft.tokens();
+  if (tokens <= watermark) return;
+  std::size_t recent = view.size(), turns = 0;
+  while (recent > 0 && turns < options.recent_turns_kept) {
+    if (view.is_turn(--recent)) ++turns;
+  }
+  if (turns < options.recent_turns_kept) recent = 0;
+  recent = std::min(recent, view.last_turn().first);
+  if (recent > 0) {
+    const std::size_t limit =
+        draft.options().fills && tokens > draft.budget() ? draft.budget() : watermark;
+    const std::size_t others = tokens - draft.loose_tokens(0, recent);
+    draft.replace(0, recent, limit > others ? limit - others : 0);
+  }
+  fit_window(draft, draft.first_live(0));
+}
+
+void make_it_fit(Draft& draft) {
+  switch (draft.options().compressor.policy) {
+    case CompressionPolicy::kNone:
+      break;
+    case CompressionPolicy::kWindow:
+      fit_window(draft, 0);
+      break;
+    case CompressionPolicy::kDedupSummaryTruncate:
+      fit_summary(draft);
+      break;
+    case CompressionPolicy::kFrozenSegments:
+      fit_frozen(draft);
+      break;
+  }
+  if (draft.tokens() > draft.budget()) {
+    base::throw_error(ErrorCode::kBudgetInfeasible, infeasible(draft));
+  }
+}
+
+}  // namespace incipit::compress

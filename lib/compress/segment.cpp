@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compress/segment.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compress/ascii.h"
+#include "compress/extract.h"
+
+namespace incipit::compress {
+namespace {
+
+constexpr std::string_view kOrdersHeading = "Still in force:";
+
+// A label, and the line break behind the message.
+constexpr std::size_t kLabelTokens = 3;
+
+std::string_view speaker(Role role) {
+  switch (role) {
+    case Role::kUser:
+      return "User:";
+    case Role::kAssistant:
+      return "Assistant:";
+    case Role::kTool:
+      return "Tool:";
+    case Role::kSystem:
+      break;
+  }
+  return "System:";
+}
+
+bool is_block(PieceKind kind) { return kind != PieceKind::kSentence; }
+
+void break_line(std::string& text) {
+  while (!text.empty() && is_space(text.back())) text.pop_back();
+  if (!text.empty()) text += '\n';
+}
+
+// Two parts of one message that did not follow each other.
+void join(std::string& text, const Quote& last, const Quote& next) {
+  if (last.begin + last.text.size() == next.begin) return;
+  if (is_block(last.kind) || is_block(next.kind)) break_line(text);
+}
+
+}  // namespace
+
+std::string render_quotes(std::string_view heading, std::string_view summary,
+                          const std::vector<Quote>& quotes) {
+  std::string text(heading);
+  if (!summary.empty()) {
+    text += '\n';
+    text += summary;
+  }
+  const Quote* last = nullptr;
+  for (const Quote& quote : quotes) {
+    if (quote.order) continue;
+    if (last == nullptr || last->entry != quote.entry) {
+      break_line(text);
+      text += speaker(quote.role);
+      text += is_block(quote.kind) ? '\n' : ' ';
+    } else {
+      join(text, *last, quote);
+    }
+    text += quote.text;
+    last = &quote;
+  }
+  bool first = true;
+  for (const Quote& quote : quotes) {
+    if (!quote.order) continue;
+    // White space at the end of an order stays: it is word for word.
+    if (first) break_line(text);
+    if (text.back() != '\n') text += '\n';
+    if (std::exchange(first, false)) {
+      text += kOrdersHeading;
+      text += '\n';
+    }
+    text += "- ";
+    text += quote.text;
+  }
+  if (first) {
+    while (!text.empty() && is_space(text.back())) text.pop_back();
+  }
+  return text;
+}
+
+Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vector<Quote> quotes,
+                  std::size_t max_tokens, const TokenCounter& counter) {
+  Message frame{.role = Role::kSystem};
+  frame.text = heading;
+  const std::size_t overhead = count_message(counter, frame);
+  std::vector<Candidate> candidates;
+  candidates.reserve(quotes.size());
+  std::uint32_t entry = UINT32_MAX;
+  for (const Quote& quote : quotes) {
+    const std::size_t label = quote.entry == std::exchange(entry, quote.entry) ? 0 : kLabelTokens;
+    candidates.push_back({quote.tokens + label, quote.salience, quote.must_keep});
+  }
+
+  // The sum of the parts is only about what the whole takes: the room for it is corrected until the
+  // whole fits, between what was too little and what was too much.
+  constexpr int kRounds = 10;
+  Fitted best;
+  bool fits = false;
+  std::size_t room = max_tokens > overhead ? max_tokens - overhead : 0;
+  std::size_t too_little = 0, too_much = SIZE_MAX;
+  for (int round = 0; round < kRounds; ++round) {
+    if (round == kRounds - 1 && !fits) room = 0;  // only what must be kept
+    const std::vector<std::size_t> choice = extract(candidates, room);
+    std::vector<Quote> chosen;
+    chosen.reserve(choice.size());
+    for (const std::size_t i : choice) chosen.push_back(quotes[i]);
+    Message message{.role = Role::kSystem};
+    if (!chosen.empty() || !summary.empty()) {
+      message.text = render_quotes(heading, summary, chosen);
+    }
+    const std::size_t tokens = message.text.empty() ? 0 : count_message(counter, message);
+    const bool fit = tokens <= max_tokens;
+    const bool better = fit ? !fits || tokens > best.tokens : !fits && tokens < best.tokens;
+    if (round == 0 || better) best = {std::move(chosen), std::move(message), tokens};
+    fits = fits || fit;
+    if (fit) {
+      if (choice.size() == quotes.size() || max_tokens - tokens <= max_tokens / 128) break;
+      too_little = room;
+      room += max_tokens - tokens;
+    } else {
+      if (room == 0) break;
+      too_much = room;
+      room -= std::min(room, tokens - max_tokens);
+    }
+    if (too_much <= too_little + 1) break;
+    if (room <= too_little || room >= too_much) room = too_little + (too_much - too_little) / 2;
+  }
+  return best;
+}
+
+void finish_segment(Segment& segment, const TokenCounter& counter) {
+  segment.message = {.role = Role::kSystem};
+  segment.tokens = 0;
+  if (!segment.quotes.empty() || !segment.summary.empty()) {
+    segment.message.text = render_quotes(kSegmentHeading, segment.summary, segment.quotes);
+    segment.tokens = count_message(counter, segment.message);
+  }
+  segment.digest = digest_of(segment.message);
+}
+
+void insert_segment(std::vector<SegmentPtr>& segments, SegmentPtr segment) {
+  std::erase_if(segments, [&](const SegmentPtr& old) {
+    return old->first >= segment->first && old->end <= segment->end;
+  });
+  const auto at = std::ranges::lower_bound(segments, segment->first, {},
+                                           [](const SegmentPtr& s) { return s->first; });
+  segments.insert(at, std::move(segment));
+}
+
+}  // namespace incipit::compress

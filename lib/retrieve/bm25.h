@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_RETRIEVE_BM25_H_
+#define INCIPIT_RETRIEVE_BM25_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "retrieve/term_table.h"
+
+namespace incipit::retrieve {
+
+/// An index of texts that grows, ranked by Okapi BM25 (Robertson and Zaragoza, "The Probabilistic
+/// Relevance Framework", 2009, section 3.2; k1 = 1.2, b = 0.75). Scores are fixed-point, so that
+/// ranks are the same on every machine. The same texts in the same order give the same index.
+class Bm25 {
+ public:
+  /// O(length). The number of the document: 0, 1, 2...
+  std::uint32_t add(std::string_view text);
+
+  struct Hit {
+    std::uint32_t document = 0;
+    std::uint64_t score = 0;  // in 1/65536
+  };
+  /// The best `limit` documents that share a term with the query and that `wanted` accepts, best
+  /// first, newer before older where scores are equal. Rare terms are looked at first; past
+  /// kMostPostings the commonest ones, and then the oldest documents, are left out, so that a query
+  /// costs O(min(hits, kMostPostings)), and O(documents) for clearing scores.
+  std::vector<Hit> search(std::string_view query, std::size_t limit,
+                          base::FunctionRef<bool(std::uint32_t document)> wanted) const;
+  std::vector<Hit> search(std::string_view query, std::size_t limit) const;
+  static constexpr std::size_t kMostPostings = 32768;
+
+  /// Sum of idf() over the different terms of the query: of what a text with every term once would
+  /// score, about. A score relative to it tells how much of the query a document answers.
+  std::uint64_t weight(std::string_view query) const;
+
+  std::uint32_t documents() const noexcept { return static_cast<std::uint32_t>(lengths_.size()); }
+  /// How many documents hold a term.
+  std::uint32_t document_frequency(std::uint64_t term) const noexcept;
+  /// log2(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N documents, in 1/65536.
+  std::uint32_t idf(std::uint64_t term) const noexcept;
+
+ private:
+  struct Posting {
+    std::uint32_t document = 0, count = 0;
+  };
+  std::uint32_t idf_of(std::size_t document_frequency) const noexcept;
+
+  TermTable terms_;
+  std::vector<std::vector<Posting>> postings_;  // by number of the term, in document order
+  std::vector<std::uint32_t> lengths_;          // in terms, by document
+  std::uint64_t total_length_ = 0;
+};
+
+}  // namespace incipit::retrieve
+
+#endif  // INCIPIT_RETRIEVE_BM25_H_

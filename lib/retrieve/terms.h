@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_RETRIEVE_TERMS_H_
+#define INCIPIT_RETRIEVE_TERMS_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/function_ref.h"
+
+namespace incipit::retrieve {
+
+/// Calls `take` with the hash of each term of `text`, in order, repetitions included. Terms are
+/// words in lower case without a possessive 's; of scripts that are written without spaces, each
+/// pair of neighbouring characters, or a character that has no neighbour. Full-width forms equal
+/// ASCII. O(length).
+void for_each_term(std::string_view text, base::FunctionRef<void(std::uint64_t term)> take);
+
+}  // namespace incipit::retrieve
+
+#endif  // INCIPIT_RETRIEVE_TERMS_H_
