@@ -197,7 +197,7 @@ int ask_orders(const Options& options, incipit::Engine& engine, std::ostream& ou
   const std::string static_text = examples::read_file(options.data + "/orders_prompt.txt");
   const auto questions = examples::read_questions(options.data + "/orders_vote.tsv");
   Options one = options;
-  one.params.max_tokens = 32;
+  one.params.max_tokens = 48;
   one.params.stop_strings = {"\n"};
   Score score;
   for (const examples::Question& question : questions) {

@@ -6,7 +6,8 @@
 
 An order is drawn by SHA-256 from the name of its stream and its number, so the files are the same
 on every machine. The streams: `example` (the worked examples of the prompt), `question` (the ten
-orders that the quickstart asks about), `vote` (those that self_consistency asks about) and
+orders that the quickstart asks about), `vote` (those that self_consistency asks about, of words
+and quantities that no worked example has) and
 `development` (the orders by which the wording was chosen, see README.md). No order comes up twice, in no stream.
 """
 
@@ -20,6 +21,15 @@ ITEMS = ["lamps", "chairs", "tables", "mirrors", "candles", "blankets", "baskets
          "kettles", "pillows", "clocks", "carpets", "bottles", "plates", "towels", "curtains"]
 CITIES = ["Oslo", "Paris", "Madrid", "Vienna", "Dublin", "Lisbon", "Prague", "Berlin",
           "Warsaw", "Athens", "Rome", "Zurich", "Helsinki", "Brussels", "Stockholm", "Geneva"]
+# Words that no worked example has, for the stream `vote`.
+NEW_NAMES = ["Yusuf", "Ingrid", "Tomasz", "Chidi", "Leilani", "Bartholomew", "Siobhan", "Guadalupe",
+             "Kwame", "Anastasia", "Dmitri", "Fatima", "Hiroshi", "Nkechi", "Rosalind", "Thaddeus"]
+NEW_ITEMS = ["umbrellas", "wheelbarrows", "accordions", "thermometers", "saucepans", "hammocks",
+             "typewriters", "lanterns", "binoculars", "tablecloths", "bookshelves", "trampolines",
+             "extension cords", "garden hoses", "harmonicas", "screwdrivers"]
+NEW_CITIES = ["Reykjavik", "Tallinn", "Ljubljana", "Bratislava", "Thessaloniki", "Gothenburg",
+              "Sarajevo", "Valletta", "Cluj", "Porto", "Bilbao", "Antwerp", "Leipzig", "Graz",
+              "Aarhus", "Tampere"]
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 # Three of the five name somebody who is not the customer, which takes examples to learn.
 PATTERNS = [
@@ -46,15 +56,19 @@ def draw(stream: str, number: int) -> dict:
     def other(field: str, words: list, word: str) -> str:
         return words[(words.index(word) + 1 + pick(field, len(words) - 1)) % len(words)]
 
+    new = stream == "vote"
+    names = NEW_NAMES if new else NAMES
+    items = NEW_ITEMS if new else ITEMS
+    cities = NEW_CITIES if new else CITIES
     fields = {
-        "name": NAMES[pick("name", len(NAMES))],
+        "name": names[pick("name", len(names))],
         "quantity": 2 + pick("quantity", 98),
-        "item": ITEMS[pick("item", len(ITEMS))],
-        "city": CITIES[pick("city", len(CITIES))],
+        "item": items[pick("item", len(items))],
+        "city": cities[pick("city", len(cities))],
         "day": DAYS[pick("day", len(DAYS))],
     }
-    fields["other_name"] = other("other_name", NAMES, fields["name"])
-    fields["other_city"] = other("other_city", CITIES, fields["city"])
+    fields["other_name"] = other("other_name", names, fields["name"])
+    fields["other_city"] = other("other_city", cities, fields["city"])
     return {"order": PATTERNS[pick("pattern", len(PATTERNS))].format(**fields),
             "result": "{name} | {quantity} {item} | {city} | {day}".format(**fields)}
 

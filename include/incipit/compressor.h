@@ -18,7 +18,8 @@
 
 namespace incipit::inline v0 {
 
-/// Counts without a model: by script, within 15 % on ordinary text. A message takes 5 more.
+/// Counts without a model: by script; English text and code within 15 % of what models count. A
+/// message takes 5 more.
 INCIPIT_API TokenCounter rough_token_counter();
 
 /// How a conversation is made to fit.
