@@ -231,6 +231,9 @@ GenerateResult Engine::Impl::run_once(Kind kind, std::vector<TokenId> prompt, Re
 std::unique_ptr<engine::Delivery> Engine::Impl::submit(std::vector<TokenId> prompt,
                                                        GenerateParams params,
                                                        Clock::time_point called) {
+  engine::check_params(params, info_.vocabulary);
+  check_prompt(Kind::kGenerate, prompt);
+  if (is_validated()) validate_before(prompt, params, called);
   const bool has_reader = static_cast<bool>(params.on_text);
   const auto request =
       make_request(Kind::kGenerate, std::move(prompt), Reuse::kYes, std::move(params), called);

@@ -114,9 +114,12 @@ void Scheduler::store(Request& request) {
 }
 
 void Scheduler::learn_rate(std::span<const Part> parts, Clock::duration spent) {
-  std::size_t rows = 0;
-  for (const Part& part : parts) rows += part.rows;
-  if (rows < kTellingRows) return;
+  std::size_t rows = 0, prompt_rows = 0;
+  for (const Part& part : parts) {
+    rows += part.rows;
+    if (part.rows > 1) prompt_rows += part.rows;  // a text's row costs more, in any number
+  }
+  if (prompt_rows < kTellingRows) return;
   const double rate = static_cast<double>(rows) / std::chrono::duration<double>(spent).count();
   prefill_rate_ = prefill_rate_ == 0 ? rate : prefill_rate_ + kNewest * (rate - prefill_rate_);
 }

@@ -191,3 +191,15 @@ TEST_CASE("tokens of messages add up to those of the rendered conversation") {
   CHECK(counter.text("") == 0);
   CHECK(counter.text("hello world") == engine.tokenize(std::string_view("hello world")).size());
 }
+
+TEST_CASE("submitted requests are validated as others are") {
+  PrefixCacheOptions cache;
+  cache.validate_every = 1;
+  Engine engine(model_file().options(), std::make_shared<PrefixCache>(cache));
+  const auto ids = random_ids(60, 8);
+  const std::string expected = fingerprint(engine.generate(ids, whole_rows(engine, 4)));
+  CHECK(fingerprint(engine.submit(ids, whole_rows(engine, 4)).wait()) == expected);
+  CHECK(fingerprint(engine.submit(ids, whole_rows(engine, 4)).wait()) == expected);
+  CHECK(engine.cache().stats().validations >= 1);
+  CHECK(engine.cache().stats().mismatches == 0);
+}

@@ -226,3 +226,61 @@ TEST_CASE("what was forgotten is not shared from a request that still runs") {
   engine.cache().clear();
   CHECK(engine.generate_with_cache(prompt, {.max_tokens = 1}).reused_tokens == 0);
 }
+
+TEST_CASE("who waits for a prefix goes on where the one who computes it ends early") {
+  const TinyModelFile file({.context = 2048});
+  EngineOptions options = file.options();
+  options.prefill_chunk = 16;
+  Engine engine(options);
+  const auto prompt = random_ids(1500, 16);
+  const std::string expected = fingerprint(engine.generate(prompt, whole_rows(engine, 4)));
+  Generation leader = engine.submit(prompt, whole_rows(engine, 4));
+  const std::uint64_t steps = engine.stats().steps;
+  Generation follower = engine.submit(prompt, whole_rows(engine, 4));
+  while (engine.stats().steps < steps + 5) std::this_thread::yield();
+  leader.cancel();
+  const GenerateResult ended = leader.wait();
+  CHECK(ended.finish == FinishReason::kStopped);
+  const GenerateResult result = follower.wait();
+  CHECK(fingerprint(result) == expected);
+  CHECK(result.reused_tokens >= 16);    // what the other one had committed
+  CHECK(result.reused_tokens <= 1499);  // and no more than there is
+}
+
+TEST_CASE("nobody waits for a prefix whose request waits for its caller") {
+  const TinyModelFile file;
+  EngineOptions options = file.options();
+  options.prefill_chunk = 16;
+  Engine engine(options);
+  auto prompt = random_ids(300, 17);
+  const std::string expected = fingerprint(engine.generate(prompt, whole_rows(engine, 4)));
+  GenerateParams params = whole_rows(engine, 4);
+  params.allowed_tokens = [](std::span<const TokenId>) { return std::vector<TokenId>{}; };
+  // It gets its first token from the shared front, and then waits for a poll to go on.
+  const std::uint64_t begun = engine.stats().first_tokens;
+  Generation stalled = engine.submit(std::span(prompt).first(40), params);
+  while (engine.stats().first_tokens == begun) std::this_thread::yield();
+  CHECK(fingerprint(engine.generate_with_cache(prompt, whole_rows(engine, 4))) == expected);
+  CHECK(stalled.wait().token_ids.size() == 4);
+}
+
+TEST_CASE("requests of different salts share nothing while they run") {
+  const TinyModelFile file({.context = 2048});
+  EngineOptions options = file.options();
+  options.prefill_chunk = 64;
+  Engine engine(options);
+  const auto prompt = random_ids(700, 18);
+  std::vector<Generation> generations;
+  for (const char* salt : {"a", "b", "a", "b"}) {
+    GenerateParams params = whole_rows(engine, 4);
+    params.cache.salt = salt;
+    generations.push_back(engine.submit(prompt, params));
+  }
+  std::vector<std::size_t> reused;
+  for (Generation& generation : generations) reused.push_back(generation.wait().reused_tokens);
+  // The first of each salt computes it, the second of each takes its blocks.
+  CHECK(reused[0] == 0);
+  CHECK(reused[1] == 0);
+  CHECK(reused[2] >= 688);
+  CHECK(reused[3] >= 688);
+}
