@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <stop_token>
@@ -182,17 +181,18 @@ TEST_CASE("a pinned text outlives what is used later") {
 
 namespace {
 
-// Another store, whose writes wait while the gate is held.
+// Another store, whose writes wait while its gate is shut. No mutex: a test that held one while it
+// calls the engine would turn the order of locks around.
 class GatedStore final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
-  std::mutex gate;
+  std::atomic<bool> is_shut = false;
   std::atomic<bool> a_write_waits = false;
 
   StoreStatus put(const StoreKey& key, std::span<const std::byte> value, std::chrono::seconds life,
                   Deadline deadline) override {
     a_write_waits = true;
-    const std::lock_guard wait(gate);
+    is_shut.wait(true);
     return StoreWrapper::put(key, value, life, deadline);
   }
 };
@@ -227,18 +227,16 @@ TEST_CASE("who waits for blocks that a tier gives back gets them while a reader 
   run(engine, random_ids(20, 1));  // makes the epochs
   REQUIRE(engine.cache().flush(10s));
 
-  std::unique_lock writes(store->gate);
+  store->is_shut = true;
   store->a_write_waits = false;
   run(engine, random_ids(110, 2));  // whose blocks the writer holds now
   REQUIRE(comes_true([&] { return store->a_write_waits.load(); }));
-  std::mutex reader_gate;
-  std::unique_lock reads(reader_gate);
-  std::atomic<bool> reads_begun = false, waiter_done = false;
+  std::atomic<bool> reader_waits = true, reads_begun = false, waiter_done = false;
   std::thread reader([&] {
     GenerateParams params{.max_tokens = 280, .ignore_eos = true};
     params.on_text = [&](std::string_view) {
       reads_begun = true;
-      const std::lock_guard wait(reader_gate);
+      reader_waits.wait(true);
       return true;
     };
     engine.generate(random_ids(20, 3), params);
@@ -249,9 +247,11 @@ TEST_CASE("who waits for blocks that a tier gives back gets them while a reader 
     waiter_done = true;
   });
   std::this_thread::sleep_for(20ms);  // it has asked, and nobody will tell it to ask again
-  writes.unlock();
+  store->is_shut = false;
+  store->is_shut.notify_all();
   const bool came = comes_true([&] { return waiter_done.load(); });
-  reads.unlock();
+  reader_waits = false;
+  reader_waits.notify_all();
   reader.join();
   waiter.join();
   CHECK(blocked);
