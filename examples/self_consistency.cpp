@@ -162,7 +162,8 @@ int ask_document(const Options& options, incipit::Engine& engine, std::ostream& 
 
 /// How many answers were right, over all orders.
 struct Score {
-  std::size_t vote = 0, samples = 0, greedy = 0;
+  std::size_t vote = 0, greedy = 0;
+  double single = 0.0;  // mean over the samples of each order
   double seconds = 0.0;
 };
 
@@ -184,7 +185,7 @@ void ask_order(const Options& options, incipit::Engine& engine, const std::strin
   }
   const bool vote_right = result.answer == question.expected;
   score.vote += vote_right;
-  score.samples += right;
+  score.single += static_cast<double>(right) / static_cast<double>(result.stopped_after);
   score.greedy += examples::answer_of(greedy.text) == question.expected;
   score.seconds += seconds(result.usage.time);
   out << std::setw(3) << right << " of " << result.stopped_after << " right; the vote is "
@@ -204,16 +205,15 @@ int ask_orders(const Options& options, incipit::Engine& engine, std::ostream& ou
     ask_order(one, engine, static_text, question, out, score);
     ++one.params.seed;
   }
-  const double single = static_cast<double>(score.samples) / static_cast<double>(options.samples);
   out << std::fixed << std::setprecision(1) << "\nRight of " << questions.size()
       << " orders: " << score.vote << " by the vote of " << options.samples << " samples, "
-      << single << " by a single sample, " << score.greedy << " by the likeliest tokens; "
+      << score.single << " by a single sample, " << score.greedy << " by the likeliest tokens; "
       << score.seconds / static_cast<double>(questions.size()) << " s for each vote.\n";
   if (!options.json.empty()) {
     examples::write_json(options.json,
                          {{"orders", questions.size()},
                           {"right_by_vote", score.vote},
-                          {"right_by_single_sample", single},
+                          {"right_by_single_sample", score.single},
                           {"right_greedy", score.greedy}},
                          1);
   }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <iterator>
 #include <set>
-#include <sstream>
+
+#include "benchmarks/svg.h"
 
 namespace bench {
 namespace {
@@ -38,51 +38,37 @@ struct Axes {
   double y(double ratio) const { return kTop + kHeight * (1 - ratio / highest); }
 };
 
-void text(std::ostream& out, double x, double y, const std::string& words, const char* more = "") {
-  out << "<text x=\"" << x << "\" y=\"" << y << "\" " << more << ">" << words << "</text>\n";
-}
-
-void grid(std::ostream& out, const Axes& axes, const std::vector<ReplayResult>& results) {
+void grid(Svg& svg, const Axes& axes, const std::vector<ReplayResult>& results) {
   for (int tenths = 0; tenths <= std::lround(10 * axes.highest); ++tenths) {
     const double y = axes.y(0.1 * tenths);
-    out << "<line x1=\"" << kLeft << "\" y1=\"" << y << "\" x2=\"" << kLeft + kWidth << "\" y2=\""
-        << y << "\" stroke=\"#ddd\"/>\n";
-    text(out, kLeft - 8, y + 4, std::to_string(10 * tenths) + " %", "text-anchor=\"end\"");
+    svg.rule({kLeft, y}, {kLeft + kWidth, y});
+    svg.text({kLeft - 8, y + 4}, std::to_string(10 * tenths) + " %", "text-anchor=\"end\"");
   }
   std::set<std::size_t> capacities;
   for (const ReplayResult& result : results) capacities.insert(result.blocks);
   for (const std::size_t blocks : capacities) {
-    text(out, axes.x(blocks), kTop + kHeight + 20, std::to_string(blocks),
-         "text-anchor=\"middle\"");
+    svg.text({axes.x(blocks), kTop + kHeight + 20}, std::to_string(blocks),
+             "text-anchor=\"middle\"");
   }
-  text(out, kLeft + kWidth / 2, kTop + kHeight + 42, "blocks of 16 tokens",
-       "text-anchor=\"middle\"");
+  svg.text({kLeft + kWidth / 2, kTop + kHeight + 42}, "blocks of 16 tokens",
+           "text-anchor=\"middle\"");
 }
 
-void line(std::ostream& out, const Axes& axes, const std::vector<ReplayResult>& points,
+void line(Svg& svg, const Axes& axes, const std::vector<ReplayResult>& results,
           const char* colour) {
-  out << "<polyline fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"2\" points=\"";
-  for (const ReplayResult& at : points) {
-    out << axes.x(at.blocks) << "," << axes.y(at.hit_ratio()) << " ";
+  std::vector<Svg::Point> points;
+  for (const ReplayResult& at : results) {
+    points.push_back({axes.x(at.blocks), axes.y(at.hit_ratio())});
   }
-  out << "\"/>\n";
-  for (const ReplayResult& at : points) {
-    out << "<circle cx=\"" << axes.x(at.blocks) << "\" cy=\"" << axes.y(at.hit_ratio())
-        << "\" r=\"3\" fill=\"" << colour << "\"/>\n";
-  }
+  svg.curve(points, colour, 3);
 }
 
 }  // namespace
 
 std::string chart(const std::vector<ReplayResult>& results) {
   const Axes axes(results);
-  std::ostringstream out;
-  const double width = kLeft + kWidth + 40, height = kTop + kHeight + 60;
-  out << std::fixed << std::setprecision(1) << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
-      << width << "\" height=\"" << height << "\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      << "<rect width=\"" << width << "\" height=\"" << height << "\" fill=\"#fff\"/>\n";
-  text(out, 10, 22, "Prompt tokens reused", "font-size=\"15\" font-weight=\"bold\"");
-  grid(out, axes, results);
+  Svg svg(kLeft + kWidth + 40, kTop + kHeight + 60, "Prompt tokens reused");
+  grid(svg, axes, results);
   double legend = kLeft;
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
     std::vector<ReplayResult> points;
@@ -91,14 +77,11 @@ std::string chart(const std::vector<ReplayResult>& results) {
     if (points.empty()) continue;
     std::sort(points.begin(), points.end(),
               [](const ReplayResult& a, const ReplayResult& b) { return a.blocks < b.blocks; });
-    line(out, axes, points, kColours[i]);
-    out << "<rect x=\"" << legend << "\" y=\"36\" width=\"12\" height=\"12\" fill=\"" << kColours[i]
-        << "\"/>\n";
-    text(out, legend + 17, 46, kPolicies[i].name);
+    line(svg, axes, points, kColours[i]);
+    svg.legend(legend, kColours[i], kPolicies[i].name);
     legend += 80;
   }
-  out << "</svg>\n";
-  return out.str();
+  return svg.finish();
 }
 
 }  // namespace bench

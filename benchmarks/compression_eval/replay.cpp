@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "memory.h"
+#include "text/ascii.h"
 #include "text/segmentation.h"
 
 namespace bench {
@@ -19,12 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
 }
 
 /// One conversation, through one memory.
@@ -117,7 +112,7 @@ class Replay {
     std::size_t all = 0, found = 0;
     CriticalCounts critical, kept;
     for (const incipit::text::Span& span : incipit::text::sentences(text)) {
-      const std::string_view sentence = trimmed(span.of(text));
+      const std::string_view sentence = incipit::text::trimmed(span.of(text));
       const std::size_t size = tokens_.counter().text(sentence);
       all += size;
       critical += count_critical(sentence);

@@ -7,8 +7,8 @@
 An order is drawn by SHA-256 from the name of its stream and its number, so the files are the same
 on every machine. The streams: `example` (the worked examples of the prompt), `question` (the ten
 orders that the quickstart asks about), `vote` (those that self_consistency asks about, of words
-and quantities that no worked example has) and
-`development` (the orders by which the wording was chosen, see README.md). No order comes up twice, in no stream.
+that no worked example has) and `development` (the orders by which the wording was chosen, see
+README.md). No order comes up twice, in no stream.
 """
 
 import hashlib

@@ -3,14 +3,22 @@
 
 #include <algorithm>
 
-#include "compress/ascii.h"
 #include "compress/boilerplate_phrases.h"
 #include "compress/line_kinds.h"
-#include "compress/pieces.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_ascii;
+using text::is_blank;
+using text::is_digit;
+using text::is_letter;
+using text::is_space;
+using text::line_end;
+using text::to_lower;
+using text::trimmed;
 
 constexpr std::size_t kLongestPhrase = 120;  // bytes, with punctuation
 
@@ -58,7 +66,7 @@ std::size_t opening_size(std::string_view sentence) {
 
 class Cleaner {
  public:
-  explicit Cleaner(std::string_view text) : text_(text), pieces_(pieces(text)) {}
+  Cleaner(std::string_view text, std::span<const Piece> pieces) : text_(text), pieces_(pieces) {}
 
   Cleaned clean() {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -166,7 +174,7 @@ class Cleaner {
   }
 
   std::string_view text_;
-  std::vector<Piece> pieces_;
+  std::span<const Piece> pieces_;
   std::string_view separator_;  // the line just seen, if it was one
   bool in_quote_ = false, on_quoting_line_ = false;
   std::vector<Removal> removed_;
@@ -174,6 +182,10 @@ class Cleaner {
 
 }  // namespace
 
-Cleaned remove_boilerplate(std::string_view text) { return Cleaner(text).clean(); }
+Cleaned remove_boilerplate(std::string_view text) { return remove_boilerplate(text, pieces(text)); }
+
+Cleaned remove_boilerplate(std::string_view text, std::span<const Piece> pieces) {
+  return Cleaner(text, pieces).clean();
+}
 
 }  // namespace incipit::compress

@@ -2,11 +2,12 @@
 #ifndef INCIPIT_COMPRESS_BOILERPLATE_H_
 #define INCIPIT_COMPRESS_BOILERPLATE_H_
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "text/segmentation.h"
+#include "compress/pieces.h"
 
 namespace incipit::compress {
 
@@ -26,6 +27,8 @@ struct Cleaned {
 /// is in doubt stays. Never touches code, JSON, tables, quotes or a digit; a text of which nothing
 /// would be left is returned as it is. O(length).
 Cleaned remove_boilerplate(std::string_view text);
+/// The same of a text whose pieces() are known.
+Cleaned remove_boilerplate(std::string_view text, std::span<const Piece> pieces);
 
 }  // namespace incipit::compress
 

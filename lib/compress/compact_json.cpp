@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_digit;
+using text::to_lower;
 
 char32_t hex_value(std::string_view digits) {
   char32_t value = 0;

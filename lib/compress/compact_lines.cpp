@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
-#include "base/hash.h"
-#include "compress/ascii.h"
 #include "compress/line_kinds.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_digit;
+using text::is_word;
+using text::line_end;
+using text::trimmed;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -24,9 +27,10 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Equal for lines that are alike but for words with digits.
-std::uint64_t template_of(std::string_view line, std::string& masked) {
-  masked.clear();
+/// Equal for lines that are alike but for words with digits and white space at their ends.
+std::string template_of(std::string_view line) {
+  line = trimmed(line);
+  std::string masked;
   for (std::size_t at = 0; at < line.size();) {
     std::size_t end = at;
     while (end < line.size() && is_word(line[end])) ++end;
@@ -39,7 +43,7 @@ std::uint64_t template_of(std::string_view line, std::string& masked) {
       at = end;
     }
   }
-  return base::xxh3_64(base::as_bytes(masked));
+  return masked;
 }
 
 /// Appends the lines that stay. Each run of others becomes a marker, where that is shorter.
@@ -93,19 +97,18 @@ std::string compact_log(std::string_view text, std::size_t most, Markers& marker
   struct Template {
     std::size_t seen = 0, last = 0;
   };
-  std::unordered_map<std::uint64_t, Template> templates;
-  std::vector<std::uint64_t> hashes(lines.size());
+  std::map<std::string, Template> templates;
+  std::vector<const Template*> of_lines(lines.size());
   std::vector<bool> stays(lines.size());
-  std::string masked;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    hashes[i] = template_of(lines[i], masked);
-    Template& of_line = templates[hashes[i]];
+    Template& of_line = templates[template_of(lines[i])];
+    of_lines[i] = &of_line;
     stays[i] = of_line.seen < (tells_of_error(lines[i]) ? kFirstErrors : kFirst);
     ++of_line.seen;
     of_line.last = i;
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (templates[hashes[i]].last == i) stays[i] = true;
+    if (of_lines[i]->last == i) stays[i] = true;
   }
   std::string out;
   append_kept(out, lines, stays, "similar lines", "", markers);

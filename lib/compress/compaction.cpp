@@ -5,14 +5,16 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "compress/ascii.h"
 #include "compress/compact_json.h"
 #include "compress/compact_lines.h"
 #include "compress/cut.h"
 #include "compress/pieces.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::line_end;
 
 struct Part {
   std::string text = {};
@@ -21,11 +23,10 @@ struct Part {
 
 class Compactor {
  public:
-  Compactor(std::string_view text, const CompactionOptions& options)
-      : text_(text), options_(options) {}
+  Compactor(std::string_view text, const CompactionOptions& options, std::string handle)
+      : text_(text), options_(options), handle_(std::move(handle)) {}
 
-  Compacted compact() {
-    const std::vector<Piece> all = pieces(text_);
+  Compacted compact(std::span<const Piece> all) {
     for (std::size_t i = 0; i < all.size();) {
       std::size_t end = i + 1;
       const PieceKind kind = all[i].kind;
@@ -95,7 +96,7 @@ class Compactor {
     std::string shorter = compact_json(piece, scanner, options, markers_);
     for (int i = 1; i < kMostTries && shorter.size() > most; ++i) {
       if (options.array_items > 2) options.array_items /= 2;
-      options.string_bytes /= 2;
+      if (options.string_bytes > 1) options.string_bytes /= 2;
       markers_ = markers;
       shorter = compact_json(piece, scanner, options, markers_);
     }
@@ -187,7 +188,7 @@ class Compactor {
 
   std::string_view text_;
   const CompactionOptions& options_;
-  const std::string handle_ = handle_of(text_);
+  const std::string handle_;
   Markers markers_{handle_};
   std::vector<Part> parts_;
   std::vector<std::string_view> methods_;
@@ -195,16 +196,21 @@ class Compactor {
 
 }  // namespace
 
-std::string handle_of(std::string_view text) {
+std::string handle_of(std::string_view text, std::uint64_t salt) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::uint64_t hash = base::xxh3_64(base::as_bytes(text));
+  const std::uint64_t hash = base::xxh3_64(base::as_bytes(text), salt);
   std::string handle;
   for (int shift = 60; shift >= 0; shift -= 4) handle += kDigits[(hash >> shift) & 0xF];
   return handle;
 }
 
-Compacted compact(std::string_view text, const CompactionOptions& options) {
-  return Compactor(text, options).compact();
+Compacted compact(std::string_view text, const CompactionOptions& options, std::string handle) {
+  return compact(text, pieces(text), options, handle.empty() ? handle_of(text) : std::move(handle));
+}
+
+Compacted compact(std::string_view text, std::span<const Piece> pieces,
+                  const CompactionOptions& options, std::string handle) {
+  return Compactor(text, options, std::move(handle)).compact(pieces);
 }
 
 }  // namespace incipit::compress

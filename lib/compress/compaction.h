@@ -3,9 +3,13 @@
 #define INCIPIT_COMPRESS_COMPACTION_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "compress/pieces.h"
 
 namespace incipit::compress {
 
@@ -21,20 +25,25 @@ struct CompactionOptions {
 /// A text in a shorter form.
 struct Compacted {
   std::string text = {};
-  std::string handle = {};  // handle_of() the text that was given; stands in `text` if `lossy`
+  std::string handle = {};  // under which the whole text can be had; stands in `text` if `lossy`
   bool lossy = false;       // not only white space and the spelling of JSON strings changed
   std::vector<std::string_view> methods = {};  // "json", "log", "table", "head and tail"
 };
 
-/// A short name for a text, by its content: 16 hexadecimal digits.
-std::string handle_of(std::string_view text);
+/// A short name for a text, by its content: 16 hexadecimal digits. Other texts may have the same
+/// name; then another `salt` gives another one.
+std::string handle_of(std::string_view text, std::uint64_t salt = 0);
 
 /// Shortens JSON, logs, tables and long texts by their structure. What stays is verbatim, but for
 /// white space in JSON and tables and needless escapes in JSON; numbers and keys are as they were.
 /// A JSON object or array stays one, and a text that is one as a whole parses afterwards. The
 /// result is never longer than `text`; if nothing can be gained it is `text`, with no methods.
-/// O(length).
-Compacted compact(std::string_view text, const CompactionOptions& options = {});
+/// Markers name `handle`; empty: handle_of(text). O(length).
+Compacted compact(std::string_view text, const CompactionOptions& options = {},
+                  std::string handle = {});
+/// The same of a text whose pieces() are known.
+Compacted compact(std::string_view text, std::span<const Piece> pieces,
+                  const CompactionOptions& options, std::string handle);
 
 }  // namespace incipit::compress
 

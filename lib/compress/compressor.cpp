@@ -89,13 +89,11 @@ Arrival Compressor::Impl::arriving(const Message& message) const {
   if (message.role < Role::kSystem || message.role > Role::kTool) {
     base::throw_error(ErrorCode::kInvalidArgument, "a message has an unknown role");
   }
-  const auto is_live = [this](std::size_t i) {
-    if (i >= last_.window_first && i < last_.window_end) return false;
-    const auto after = std::ranges::upper_bound(
-        segments_, i, {}, [](const SegmentPtr& segment) { return segment->first; });
-    return after == segments_.begin() || i >= (*std::prev(after))->end;
+  const auto is_covered = [this](std::size_t i) { return segment_of(segments_, i) != nullptr; };
+  const auto is_live = [&](std::size_t i) {
+    return (i < last_.window_first || i >= last_.window_end) && !is_covered(i);
   };
-  return history_.arriving(message, applied_messages_, is_live);
+  return history_.arriving(message, applied_messages_, is_live, is_covered);
 }
 
 void Compressor::Impl::add(const Message& message) { history_.add(arriving(message)); }
@@ -139,7 +137,7 @@ CompressedPrompt Compressor::Impl::prompt_of(const Draft& draft, std::size_t bef
   prompt.tokens_before = counter_.prompt + view.tokens_before();
   prompt.tokens_after = draft.tokens();
   std::size_t durable = 0;
-  for (std::size_t i = 0; i < last_.durable; ++i) durable += sent_[i].tokens;
+  for (std::size_t i = 0; i < durable_; ++i) durable += sent_[i].tokens;
   prompt.invalidated_tokens = durable - std::min(durable, prompt.stable_tokens);
   prompt.compacted = !draft.made.empty();
   const std::size_t now = prompt.tokens_after - draft.evidence.tokens;
@@ -168,40 +166,40 @@ CompressedPrompt Compressor::Impl::apply() {
   Draft draft = drafted(view, false, before);
   CompressedPrompt prompt = prompt_of(draft, before);
 
-  Applied applied;
   const Outcome outcome = outcome_of(draft);
-  const std::vector<Item> items = draft.items();
-  while (applied.kept < items.size() && applied.kept < sent_.size() &&
-         items[applied.kept].digest == sent_[applied.kept].digest) {
-    ++applied.kept;
-  }
-  for (std::size_t i = applied.kept; i < items.size(); ++i) {
-    applied.added.push_back({items[i].digest, items[i].tokens});
-  }
-  applied.durable = draft.durable_items();
-  applied.window_first = outcome.window_first;
-  applied.window_end = outcome.window_end;
-  applied.cut = outcome.cut;
-  applied.evidence = draft.evidence.quotes;
-
-  // Nothing from here on throws but for want of memory, and then before anything has changed.
+  Applied applied{outcome.window_first, outcome.window_end, outcome.cut, draft.evidence.quotes};
   std::vector<Event> events;
-  for (const SegmentPtr& segment : draft.made) events.push_back({view.size(), segment});
-  events.push_back({view.size(), applied});
-  events_.reserve(std::max(events_.size() + events.size(), 2 * events_.size()));
-  sent_.reserve(items.size());
+  std::vector<SegmentPtr> segments = segments_;
+  for (const SegmentPtr& segment : draft.made) {
+    events.push_back({view.size(), record_of(*segment, segments, history_)});
+    insert_segment(segments, segment);
+  }
+  events.push_back({view.size(), record_of(applied, history_)});
+  std::vector<Sent> sent = sent_by(draft);
+  const std::size_t durable = draft.durable_items();
+
+  // Throws for want of memory, if at all, and then nothing has changed; nothing behind it does.
+  if (events_.capacity() - events_.size() < events.size()) {
+    events_.reserve(2 * events_.size() + events.size());
+  }
   std::ranges::move(events, std::back_inserter(events_));
   segments_ = std::move(draft.segments);
   evidence_ = std::move(draft.evidence);
-  move_to(applied);
+  move_to(std::move(applied), std::move(sent), durable);
   return prompt;
 }
 
-void Compressor::Impl::move_to(const Applied& applied) {
-  sent_.resize(applied.kept);
-  sent_.insert(sent_.end(), applied.added.begin(), applied.added.end());
-  last_ = applied;
-  last_.added.clear();
+std::vector<Compressor::Impl::Sent> Compressor::Impl::sent_by(const Draft& draft) {
+  std::vector<Sent> sent;
+  for (const Item& item : draft.items()) sent.push_back({item.digest, item.tokens});
+  return sent;
+}
+
+void Compressor::Impl::move_to(Applied applied, std::vector<Sent> sent,
+                               std::size_t durable) noexcept {
+  sent_ = std::move(sent);
+  durable_ = durable;
+  last_ = std::move(applied);
   applied_messages_ = history_.size();
   turn_ = View(history_).last_turn();
 }
@@ -223,11 +221,7 @@ std::string Compressor::Impl::serialize() const {
   };
   for (const Event& event : events_) {
     add_messages(event.messages);
-    if (const auto* segment = std::get_if<SegmentPtr>(&event.what)) {
-      log.add(**segment);
-    } else {
-      log.add(std::get<Applied>(event.what));
-    }
+    log.add(event.record);
   }
   add_messages(history_.size());
   return log.take();
@@ -241,10 +235,12 @@ void Compressor::Impl::replay(std::string_view log) {
         add(reader.message());
         break;
       case LogReader::Record::kSegment:
-        replay_segment(reader.segment());
+        replay_segment(reader.segment(segments_, history_));
+        events_.push_back({history_.size(), std::string(reader.record())});
         break;
       case LogReader::Record::kApplied:
-        replay_applied(reader.applied());
+        replay_applied(reader.applied(history_));
+        events_.push_back({history_.size(), std::string(reader.record())});
         break;
     }
   }
@@ -256,6 +252,8 @@ void Compressor::Impl::replay_segment(Segment segment) {
   const bool cuts = history_[segment.first].unit != segment.first ||
                     (segment.end < n && history_[segment.end].unit != segment.end);
   if (cuts) throw_damaged_log();
+  const auto turn = View(history_).last_turn();
+  if (segment.first < turn.second && segment.end > turn.first) throw_damaged_log();
   for (const Quote& quote : segment.quotes) {
     if (quote.entry < segment.first || quote.entry >= segment.end) throw_damaged_log();
   }
@@ -270,28 +268,38 @@ void Compressor::Impl::replay_segment(Segment segment) {
     segment.fixed.push_back(*at);
   }
   finish_segment(segment, counter_);
-  auto made = std::make_shared<const Segment>(std::move(segment));
-  insert_segment(segments_, made);
-  events_.push_back({n, std::move(made)});
+  insert_segment(segments_, std::make_shared<const Segment>(std::move(segment)));
 }
 
-void Compressor::Impl::replay_applied(const Applied& applied) {
+void Compressor::Impl::replay_applied(Applied applied) {
+  const View view(history_);
+  Draft draft(view, {options_, counter_}, segments_);
   const std::size_t n = history_.size();
-  const std::size_t items = applied.kept + applied.added.size();
-  bool right = applied.kept <= sent_.size() && applied.durable <= items &&
-               applied.window_first <= n && applied.window_end <= n;
-  for (const Applied::Part& part : applied.cut) right = right && part.entry < n;
-  for (const Quote& quote : applied.evidence) right = right && quote.entry < n;
-  if (!right) throw_damaged_log();
-  evidence_ = {};
-  if (!applied.evidence.empty()) {
-    evidence_.message = {.role = Role::kSystem};
-    evidence_.message.text = render_quotes(kEvidenceHeading, {}, applied.evidence);
-    evidence_.tokens = count_message(counter_, evidence_.message);
-    evidence_.quotes = applied.evidence;
+  if (applied.window_first > n || applied.window_end > n) throw_damaged_log();
+  draft.window_first = applied.window_first;
+  draft.window_end = applied.window_end;
+  std::size_t least = 0;  // that the next entry may be
+  for (Applied::Part& part : applied.cut) {
+    if (part.entry < least || part.entry >= n) throw_damaged_log();
+    const Message& shown = history_[part.entry].shown();
+    if (part.begin > shown.text.size()) throw_damaged_log();
+    Cut& cut = draft.cuts.emplace_back(cut_front(shown, part.entry, part.begin, counter_));
+    part.tokens = cut.tokens;
+    least = part.entry + 1;
   }
-  move_to(applied);
-  events_.push_back({n, applied});
+  if (!applied.evidence.empty()) {
+    for (const Quote& quote : applied.evidence) {
+      if (quote.entry >= n) throw_damaged_log();
+    }
+    draft.evidence.message = {.role = Role::kSystem};
+    draft.evidence.message.text = render_quotes(kEvidenceHeading, {}, applied.evidence);
+    draft.evidence.tokens = count_message(counter_, draft.evidence.message);
+    draft.evidence.quotes = applied.evidence;
+  }
+  std::vector<Sent> sent = sent_by(draft);
+  const std::size_t durable = draft.durable_items();
+  evidence_ = std::move(draft.evidence);
+  move_to(std::move(applied), std::move(sent), durable);
 }
 
 Compressor::Compressor(CompressorOptions options, TokenCounter counter)

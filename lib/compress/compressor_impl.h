@@ -4,7 +4,7 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "compress/draft.h"
@@ -39,7 +39,13 @@ class __attribute__((visibility("hidden"))) Compressor::Impl {
   // A segment, or a prompt that was applied, behind the first `messages` messages.
   struct Event {
     std::size_t messages = 0;
-    std::variant<compress::SegmentPtr, compress::Applied> what = {};
+    std::string record = {};
+  };
+
+  // A message of a prompt.
+  struct Sent {
+    base::Digest128 digest = {};
+    std::size_t tokens = 0;
   };
 
   compress::Arrival arriving(const Message& message) const;
@@ -47,18 +53,20 @@ class __attribute__((visibility("hidden"))) Compressor::Impl {
   CompressedPrompt prompt_of(const compress::Draft& draft, std::size_t before) const;
   compress::Outcome last_outcome() const;
   void replay_segment(compress::Segment segment);
-  void replay_applied(const compress::Applied& applied);
-  void move_to(const compress::Applied& applied);
+  void replay_applied(compress::Applied applied);
+  static std::vector<Sent> sent_by(const compress::Draft& draft);
+  void move_to(compress::Applied applied, std::vector<Sent> sent, std::size_t durable) noexcept;
 
   const CompressorOptions options_;
   const TokenCounter counter_;
   compress::History history_;
   std::vector<compress::SegmentPtr> segments_;
-  std::vector<compress::Applied::Sent> sent_;  // the prompt applied last
-  compress::Applied last_;                     // the same; `added` is not used
-  compress::Evidence evidence_;                // in it
-  std::pair<std::size_t, std::size_t> turn_;   // that it was for
-  std::size_t applied_messages_ = 0;           // that it knew
+  std::vector<Sent> sent_;                    // the prompt applied last
+  std::size_t durable_ = 0;                   // of them, those in front of the evidence
+  compress::Applied last_;                    // the same prompt
+  compress::Evidence evidence_;               // in it
+  std::pair<std::size_t, std::size_t> turn_;  // that it was for
+  std::size_t applied_messages_ = 0;          // that it knew
   std::vector<Event> events_;
 };
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compress/cut.h"
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 #include "text/segmentation.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_ascii;
+using text::is_space;
 
 /// The end of the grapheme, or of the escape of JSON, at `at`.
 std::size_t unit_end(std::string_view text, std::size_t at) {
@@ -31,7 +34,7 @@ std::string cut_middle(std::string_view text, std::size_t bytes, Markers& marker
   const std::size_t tail = bytes / 3, head = bytes - tail;
   if (text.size() <= bytes + Markers::kBytes) return std::string(text);
   std::size_t front = 0, end = 0;  // what stays is [0, front) and [end, size)
-  std::size_t space = 0;           // the last place in front that is behind a space
+  std::size_t space = 0;           // the last place in front that is behind a space; 0: none
   std::size_t at = 0;
   while (at < text.size() && end == 0) {
     if (at <= head) {
@@ -42,8 +45,8 @@ std::string cut_middle(std::string_view text, std::size_t bytes, Markers& marker
     }
     at = unit_end(text, at);
   }
-  if (end == 0) return std::string(text);
-  if (front - space <= kNear) front = space;
+  if (end == 0) end = text.size();  // no room at the end, or for none of its graphemes
+  if (space > 0 && front - space <= kNear) front = space;
   for (std::size_t i = end; i < text.size() && i - end < kNear; i = unit_end(text, i)) {
     if (i > 0 && is_space(text[i - 1])) {
       end = i;

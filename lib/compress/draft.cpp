@@ -6,14 +6,16 @@
 #include <utility>
 
 #include "base/check.h"
-#include "compress/ascii.h"
 #include "compress/guard.h"
 #include "compress/orders.h"
 #include "compress/salience.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::trimmed;
 
 // Orders that were found, not marked, may take this part of a segment.
 constexpr std::size_t kOrdersPart = 4;
@@ -40,6 +42,14 @@ std::vector<std::string> facts_of(std::string_view text) {
 
 }  // namespace
 
+Cut cut_front(const Message& shown, std::size_t entry, std::size_t begin,
+              const TokenCounter& counter) {
+  Cut cut{entry, shown, 0};
+  cut.message.text.erase(0, begin);
+  cut.tokens = count_message(counter, cut.message);
+  return cut;
+}
+
 Draft::Draft(const View& view, const Options& options, std::vector<SegmentPtr> segments_now)
     : segments(std::move(segments_now)), view_(view), options_(options) {}
 
@@ -48,11 +58,7 @@ bool Draft::always_stays(std::size_t i) const {
   return view_.is_fixed(i) || (i >= turn.first && i < turn.second);
 }
 
-bool Draft::is_covered(std::size_t i) const {
-  const auto after = std::ranges::upper_bound(
-      segments, i, {}, [](const SegmentPtr& segment) { return segment->first; });
-  return after != segments.begin() && i < (*std::prev(after))->end;
-}
+bool Draft::is_covered(std::size_t i) const { return segment_of(segments, i) != nullptr; }
 
 std::size_t Draft::first_live(std::size_t i) const {
   for (const SegmentPtr& segment : segments) {
@@ -68,8 +74,8 @@ void Draft::for_each_item(base::FunctionRef<void(const Item&, bool)> take) const
     const Entry& entry = view_[i];
     const bool here = i >= turn.first && std::exchange(evidence_is_due, false);
     if (here) take({&evidence.message, evidence.tokens, digest_of(evidence.message)}, true);
-    const auto cut = std::ranges::find(cuts, i, &Cut::entry);
-    if (cut != cuts.end()) {
+    const auto cut = std::ranges::lower_bound(cuts, i, {}, &Cut::entry);
+    if (cut != cuts.end() && cut->entry == i) {
       take({&cut->message, cut->tokens, digest_of(cut->message)}, false);
     } else {
       take({&entry.shown(), entry.tokens, entry.digest}, false);
@@ -214,14 +220,22 @@ std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
   // Of what is said twice, the first one; what the evidence quotes is in the prompt already.
   std::unordered_map<std::string_view, std::size_t> known;
   for (const Quote& quote : evidence.quotes) {
-    if (options_.fills) known.emplace(trimmed(quote.text), 0);  // else it is there for one turn
+    // Else it is there for one turn.
+    if (options_.fills) known.emplace(trimmed(quote.text), quotes.size());
   }
   std::vector<bool> repeats(quotes.size());
   for (std::size_t i = 0; i < quotes.size(); ++i) {
     const std::string_view text = trimmed(quotes[i].text);
     if (text.size() < kShortestRepetition) continue;
-    const bool is_new = known.emplace(text, i).second;
-    repeats[i] = !is_new && !quotes[i].must_keep;
+    const auto [said, is_new] = known.emplace(text, i);
+    if (is_new || quotes[i].must_keep) continue;
+    const bool is_here = said->second < quotes.size();
+    if (quotes[i].order && !(is_here && quotes[said->second].order)) {
+      if (is_here) repeats[said->second] = true;  // only the second one binds
+      said->second = i;
+    } else {
+      repeats[i] = true;
+    }
   }
   std::vector<Quote> distinct;
   distinct.reserve(quotes.size());
@@ -232,6 +246,7 @@ std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
 }
 
 void Draft::score(std::vector<Quote>& quotes) const {
+  if (quotes.empty()) return;
   const TextScorer& importance = options_.compressor.importance;
   if (!importance) {
     for (Quote& quote : quotes) quote.salience = salience(quote.text, view_.history().index());
@@ -269,12 +284,8 @@ bool Draft::summarize(Segment& segment, std::vector<Quote>& quotes, std::size_t 
   const std::string around = render_quotes(kSegmentHeading, "\n", orders);
   const std::size_t taken = count_message(counter, {.role = Role::kSystem, .text = around});
   if (taken + kShortestSummary > max_tokens) return false;
-  std::string summary;
-  try {
-    summary = options_.compressor.summarizer({options_.sent, messages, max_tokens - taken});
-  } catch (...) {
-    return false;  // whatever went wrong there: this one can be made here
-  }
+  const std::string summary =
+      options_.compressor.summarizer({options_.sent, messages, max_tokens - taken});
   if (trimmed(summary).empty() || text::valid_front(summary) != summary.size()) return false;
   std::string source;
   for (const Message& message : messages) source += shown_text(message) + '\n';

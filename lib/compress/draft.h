@@ -28,6 +28,10 @@ struct Cut {
   std::size_t tokens = 0;
 };
 
+/// Message `entry`, which shows `shown`, from byte `begin` on.
+Cut cut_front(const Message& shown, std::size_t entry, std::size_t begin,
+              const TokenCounter& counter);
+
 /// What stands in front of the last user turn, for it alone.
 struct Evidence {
   Message message = {};
@@ -81,7 +85,7 @@ class Draft {
   /// Messages of [window_first, window_end), which is outside of segments, are left out, but for
   /// those that always stay.
   std::size_t window_first = 0, window_end = 0;
-  std::vector<Cut> cuts;  // of messages behind it
+  std::vector<Cut> cuts;  // of messages behind it, by entry
   Evidence evidence;
 
   /// Fixed, or of the last user turn.

@@ -3,10 +3,15 @@
 
 #include <algorithm>
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_blank;
+using text::is_digit;
+using text::line_end;
+using text::trimmed;
 
 constexpr std::size_t kMaxIndent = 3;  // more makes an indented code block of a line
 

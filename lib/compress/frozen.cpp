@@ -6,10 +6,6 @@
 namespace incipit::compress {
 namespace {
 
-std::size_t share(double part, std::size_t whole) {
-  return static_cast<std::size_t>(part * static_cast<double>(whole));
-}
-
 // Room that is left where a segment shall be at most `limit - what the rest takes`.
 std::size_t rest_of(std::size_t limit, std::size_t taken) {
   return limit > taken ? limit - taken : 0;
@@ -25,12 +21,16 @@ class Compaction {
         view_(draft.view()),
         options_(draft.options().compressor),
         turn_(view_.last_turn()),
-        evidence_room_(share(options_.evidence_share, draft.budget())) {}
+        evidence_room_(share(options_.evidence_share, draft.budget())) {
+    if (turn_.first == view_.size()) turn_.first = turn_.second = open_unit(view_);
+  }
 
   void run() {
     const bool fills = draft_.options().fills;
     const std::size_t high = draft_.budget() - evidence_room_;
     if (draft_.tokens() > (fills ? draft_.budget() : high)) {
+      const bool fitted = fits();
+      const std::vector<SegmentPtr> before = draft_.segments;
       if (fills) {
         fill();
       } else {
@@ -38,6 +38,11 @@ class Compaction {
         merge();
       }
       if (!fits()) squeeze();
+      // Orders in a segment take more than by themselves.
+      if (fitted && !fits()) {
+        draft_.segments = before;
+        draft_.made.clear();
+      }
     }
     // A prompt that was filled has its evidence, or no room for any.
     if (fits() && !(fills && !draft_.segments.empty())) add_evidence();
@@ -60,16 +65,13 @@ class Compaction {
     return view_.size() > turn_.second ? view_[view_.size() - 1].unit : view_.size();
   }
 
-  /// Whether nothing is to come that belongs to the last unit.
-  bool is_complete(std::size_t unit) const {
-    return view_[unit].message.tool_calls.size() < view_.size() - unit;
-  }
-
   /// The tokens that a compaction leaves: the low watermark, or more where turns are so short that
   /// enough of them have room all the same.
   std::size_t target(std::size_t high) const {
     const std::size_t low = share(options_.low_watermark, draft_.budget());
-    const std::size_t headroom = options_.headroom_turns * view_.history().growth();
+    const std::size_t growth = view_.history().growth();
+    const bool is_too_much = growth > 0 && options_.headroom_turns > high / growth;
+    const std::size_t headroom = is_too_much ? high : options_.headroom_turns * growth;
     return std::min(std::max(low, rest_of(high, headroom)), rest_of(high, options_.min_reclaim));
   }
 
@@ -105,7 +107,7 @@ class Compaction {
   }
 
   /// Where frozen segments take too much room, the older half of those that follow each other
-  /// becomes one, of half their length: each is rewritten a logarithmic number of times.
+  /// becomes one, of half their length: the older something is, the shorter it gets.
   void merge() {
     const std::size_t cap = share(options_.frozen_cap, draft_.budget());
     for (std::size_t tokens = draft_.segment_tokens(); tokens > cap;) {
@@ -178,7 +180,7 @@ class Compaction {
       refill(turn_.second, last, 1, 1);
       if (fits()) return give_back();
     }
-    if (!is_complete(last)) return;
+    if (open_unit(view_) < view_.size()) return;
     refill(turn_.second, view_.size(), 1, 1);
     give_back();
   }
@@ -213,7 +215,7 @@ class Compaction {
   Draft& draft_;
   const View& view_;
   const CompressorOptions& options_;
-  const std::pair<std::size_t, std::size_t> turn_;
+  std::pair<std::size_t, std::size_t> turn_;
   const std::size_t evidence_room_;
 };
 

@@ -6,12 +6,20 @@
 #include <cstdint>
 #include <string>
 
-#include "compress/ascii.h"
 #include "compress/guard_words.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_ascii;
+using text::is_digit;
+using text::is_letter;
+using text::is_lower;
+using text::is_upper;
+using text::is_word;
+using text::to_lower;
 
 // Filters that let most words and characters pass by the tables.
 
@@ -350,7 +358,7 @@ void for_each_critical(
   Reader(text, visit).read();
 }
 
-base::Digest128 critical_digest(std::string_view text) {
+std::string critical_tokens(std::string_view text) {
   std::string tokens;
   const auto append = [&](CriticalKind kind, std::string_view token, std::size_t) {
     tokens += static_cast<char>(kind);
@@ -358,7 +366,7 @@ base::Digest128 critical_digest(std::string_view text) {
     tokens += '\n';  // in no token
   };
   for_each_critical(text, append);
-  return base::xxh3_128(base::as_bytes(tokens));
+  return tokens;
 }
 
 }  // namespace incipit::compress

@@ -2,11 +2,12 @@
 #ifndef INCIPIT_COMPRESS_GUARD_H_
 #define INCIPIT_COMPRESS_GUARD_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/function_ref.h"
-#include "base/hash.h"
 
 namespace incipit::compress {
 
@@ -26,9 +27,9 @@ void for_each_critical(
     std::string_view text,
     base::FunctionRef<void(CriticalKind kind, std::string_view token, std::size_t position)> visit);
 
-/// A digest of all critical tokens of a text, in their order: texts with different ones differ in
-/// something that matters, however alike they look.
-base::Digest128 critical_digest(std::string_view text);
+/// All critical tokens of a text with their kinds, in their order: texts with different ones differ
+/// in something that matters, however alike they look.
+std::string critical_tokens(std::string_view text);
 
 }  // namespace incipit::compress
 

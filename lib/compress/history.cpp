@@ -59,7 +59,8 @@ History::History(const CompressorOptions& options, const TokenCounter& counter)
     : options_(options), counter_(counter), duplicates_(options.duplicate_threshold) {}
 
 Arrival History::arriving(const Message& message, std::size_t applied,
-                          base::FunctionRef<bool(std::size_t entry)> is_live) const {
+                          base::FunctionRef<bool(std::size_t entry)> is_live,
+                          base::FunctionRef<bool(std::size_t entry)> is_covered) const {
   const std::size_t i = entries_.size();
   Arrival arrival;
   Entry& entry = arrival.entry;
@@ -69,7 +70,7 @@ Arrival History::arriving(const Message& message, std::size_t applied,
   if (message.role == Role::kTool && i > 0) {
     const Message& last = entries_[i - 1].message;
     // What stands in a segment has no place for a late result.
-    if ((last.role == Role::kTool || last.role == Role::kAssistant) && is_live(i - 1)) {
+    if ((last.role == Role::kTool || last.role == Role::kAssistant) && !is_covered(i - 1)) {
       entry.unit = entries_[i - 1].unit;
     }
   }
@@ -80,27 +81,43 @@ Arrival History::arriving(const Message& message, std::size_t applied,
   // A prompt that is rewritten on every turn has no front to spare.
   const bool rewrites = options_.policy == CompressionPolicy::kDedupSummaryTruncate;
   const bool is_reply = message.role == Role::kAssistant && applied == i && applied > 0;
-  if (message.role != Role::kUser && (!is_reply || rewrites)) compress_arrival(entry, is_live);
+  if (message.role != Role::kUser && (!is_reply || rewrites)) compress_arrival(entry, {}, is_live);
   entry.digest = digest_of(entry.shown());
 
   const bool new_turn =
       message.role == Role::kUser && i > 0 && entries_[i - 1].message.role != Role::kUser;
+  Handles given;
   for (std::size_t j = last_turn_.first; new_turn && j < last_turn_.second; ++j) {
     if (j < applied && !rewrites) continue;
     Entry settled = entries_[j];
-    compress_arrival(settled, is_live);
+    compress_arrival(settled, given, is_live);
     if (!settled.changed) continue;
+    for (const std::string& handle : settled.handles) {
+      given.emplace(handle, static_cast<std::uint32_t>(j));
+    }
     settled.digest = digest_of(settled.shown());
     arrival.settled.emplace_back(j, std::move(settled));
   }
   return arrival;
 }
 
-void History::compress_arrival(Entry& entry,
+/// One that no other text has: hashes of texts that somebody has written for it may be equal.
+std::string History::handle_for(std::string_view text, const Handles& given) const {
+  const auto is_others = [&](const Handles& handles, const std::string& handle) {
+    const auto found = handles.find(handle);
+    return found != handles.end() && entries_[found->second].message.text != text;
+  };
+  for (std::uint64_t salt = 0;; ++salt) {
+    std::string handle = handle_of(text, salt);
+    if (!is_others(handles_, handle) && !is_others(given, handle)) return handle;
+  }
+}
+
+void History::compress_arrival(Entry& entry, const Handles& given,
                                base::FunctionRef<bool(std::size_t entry)> is_live) const {
   if (!options_.compress_on_arrival || !may_change(entry.message)) return;
   const std::string& original = entry.message.text;
-  const std::string handle = handle_of(original);
+  const std::string handle = handle_for(original, given);
   if (!entry.sketch) entry.sketch = make_sketch(original);
   if (const auto found = duplicates_.find(*entry.sketch)) {
     const std::size_t source = duplicate_entries_[*found];
@@ -113,6 +130,7 @@ void History::compress_arrival(Entry& entry,
     }
   }
   std::string text = original;
+  std::vector<Piece> parts;
   std::string why;
   const auto because = [&why](std::string_view reason) {
     if (why.find(reason) != std::string::npos) return;
@@ -135,22 +153,22 @@ void History::compress_arrival(Entry& entry,
       because("lines that an earlier message has");
     }
   } else {
-    Cleaned cleaned = remove_boilerplate(text);
+    parts = pieces(text);
+    Cleaned cleaned = remove_boilerplate(text, parts);
     for (const Removal& removal : cleaned.removed) because(removal.reason);
+    if (!cleaned.removed.empty()) parts.clear();
     text = std::move(cleaned.text);
   }
+  if (parts.empty()) parts = pieces(text);
   CompactionOptions limits;
   limits.total_bytes =
-      entry.message.role == Role::kTool ? options_.max_tool_tokens * kTokenBytes : 0;
-  Compacted compacted = compact(text, limits);
+      entry.message.role == Role::kTool
+          ? std::min(options_.max_tool_tokens, SIZE_MAX / kTokenBytes) * kTokenBytes
+          : 0;
+  Compacted compacted = compact(text, parts, limits, handle);
   for (const std::string_view method : compacted.methods) because(method);
-  if (compacted.lossy) entry.handles.push_back(compacted.handle);
   change_text(entry, std::move(compacted.text), MessageFate::kShortened, why);
-  if (entry.changed) {
-    entry.handles.push_back(handle);
-  } else {
-    entry.handles.clear();
-  }
+  if (entry.changed) entry.handles.push_back(handle);
 }
 
 /// Only where it saves tokens.

@@ -67,9 +67,11 @@ class History {
  public:
   History(const CompressorOptions& options, const TokenCounter& counter);
 
-  /// What add() would do. `is_live` tells whether an earlier message is in prompts as it is shown.
+  /// What add() would do. `is_live` tells whether an earlier message is in prompts as it is shown,
+  /// `is_covered` whether a segment stands for it.
   Arrival arriving(const Message& message, std::size_t applied,
-                   base::FunctionRef<bool(std::size_t entry)> is_live) const;
+                   base::FunctionRef<bool(std::size_t entry)> is_live,
+                   base::FunctionRef<bool(std::size_t entry)> is_covered) const;
   void add(Arrival arrival);
 
   std::size_t size() const noexcept { return entries_.size(); }
@@ -90,7 +92,12 @@ class History {
   std::optional<std::string> restore(std::string_view handle) const;
 
  private:
-  void compress_arrival(Entry& entry, base::FunctionRef<bool(std::size_t entry)> is_live) const;
+  using Handles = std::unordered_map<std::string, std::uint32_t>;  // the entry with the text
+
+  /// `given` has the handles of the arrival so far.
+  void compress_arrival(Entry& entry, const Handles& given,
+                        base::FunctionRef<bool(std::size_t entry)> is_live) const;
+  std::string handle_for(std::string_view text, const Handles& given) const;
   void change_text(Entry& entry, std::string text, MessageFate fate, std::string_view why) const;
   void remember(std::size_t i);
 
@@ -107,7 +114,7 @@ class History {
   std::vector<std::uint32_t> block_entries_;  // by number in blocks_
   retrieve::Bm25 index_;
   std::vector<Passage> passages_;  // by document
-  std::unordered_map<std::string, std::uint32_t> handles_;
+  Handles handles_;
 };
 
 /// The messages, perhaps with one more at the end that is only being considered.

@@ -3,10 +3,15 @@
 
 #include <algorithm>
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
+
+using text::is_ascii;
+using text::is_blank;
+using text::is_digit;
+using text::is_hex_digit;
 
 bool JsonScanner::scan(std::size_t at) {
   if (std::binary_search(hopeless_.begin(), hopeless_.end(), at)) return false;

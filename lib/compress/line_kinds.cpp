@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <array>
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_blank;
+using text::is_digit;
+using text::is_letter;
+using text::is_upper;
+using text::line_end;
+using text::trimmed;
 
 /// Takes what fits `pattern` away from the front: 9 stands for a digit, a for a letter, _ for a
 /// digit or a space, T for a T or a space, and other characters for themselves.

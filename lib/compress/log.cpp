@@ -10,7 +10,7 @@ namespace incipit::compress {
 namespace {
 
 // The last digit is the version: another one is another format.
-constexpr std::string_view kMagic = "incipit-log-1\n";
+constexpr std::string_view kMagic = "incipit-log-2\n";
 
 // Of a record: its length and its checksum.
 constexpr std::size_t kFrame = 2 * sizeof(std::uint64_t);
@@ -32,6 +32,10 @@ class Writer {
     return *this;
   }
   Writer& put(const std::string& text) { return put(std::string_view(text)); }
+  Writer& append(const Writer& other) {
+    bytes_ += other.bytes_;
+    return *this;
+  }
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -75,28 +79,113 @@ std::uint8_t byte_of(Enum value) {
   return static_cast<std::uint8_t>(value);
 }
 
-void put_quotes(Writer& out, const std::vector<Quote>& quotes) {
-  out.put(std::uint64_t{quotes.size()});
-  for (const Quote& quote : quotes) {
-    out.put(quote.entry).put(byte_of(quote.role)).put(std::uint64_t{quote.begin}).put(quote.text);
-    out.put(byte_of(quote.kind)).put(std::uint64_t{quote.tokens}).put(quote.salience);
-    out.put(static_cast<std::uint8_t>(quote.order)).put(static_cast<std::uint8_t>(quote.must_keep));
+// How a quote, or a run of them, stands in a record.
+enum class Form : std::uint8_t {
+  kRun,        // as segments have them that the new one replaces
+  kReference,  // the text is in its message
+  kText,       // the text is here
+};
+
+// Quotes of the segments inside of [first, end), in order.
+std::vector<const Quote*> known_quotes(const std::vector<SegmentPtr>& segments, std::size_t first,
+                                       std::size_t end) {
+  std::vector<const Quote*> known;
+  for (const SegmentPtr& segment : segments) {
+    if (segment->first < first || segment->end > end) continue;
+    for (const Quote& quote : segment->quotes) known.push_back(&quote);
   }
+  return known;
 }
 
-std::vector<Quote> read_quotes(base::ByteReader& in) {
-  std::vector<Quote> result;
-  for (std::uint64_t count = read_count(in); count > 0; --count) {
-    Quote& quote = result.emplace_back();
-    quote.entry = in.read<std::uint32_t>();
-    quote.role = read_enum(in, Role::kTool);
-    quote.begin = in.read<std::uint64_t>();
+// References of a record ascend and do not overlap, so that no record gives more text than there
+// is. The one after this may begin here.
+struct Place {
+  std::size_t entry = 0, begin = 0;
+
+  bool may_refer(const Quote& quote, std::size_t size, const History& history) const {
+    if (quote.entry >= history.size() || quote.entry < entry) return false;
+    if (quote.entry == entry && quote.begin < begin) return false;
+    const std::size_t all = history[quote.entry].shown().text.size();
+    return quote.begin <= all && size <= all - quote.begin;
+  }
+};
+
+void put_quote(Writer& out, const Quote& quote, Place& place, const History& history) {
+  const bool refers =
+      quote.role != Role::kSystem && place.may_refer(quote, quote.text.size(), history) &&
+      std::string_view(history[quote.entry].shown().text).substr(quote.begin, quote.text.size()) ==
+          quote.text;
+  out.put(byte_of(refers ? Form::kReference : Form::kText));
+  out.put(quote.entry).put(byte_of(quote.role)).put(std::uint64_t{quote.begin});
+  if (refers) {
+    out.put(std::uint64_t{quote.text.size()});
+    place = {quote.entry, quote.begin + quote.text.size()};
+  } else {
+    out.put(quote.text);
+  }
+  out.put(byte_of(quote.kind)).put(std::uint64_t{quote.tokens}).put(quote.salience);
+  out.put(static_cast<std::uint8_t>(quote.order)).put(static_cast<std::uint8_t>(quote.must_keep));
+}
+
+void put_quotes(Writer& out, const std::vector<Quote>& quotes,
+                const std::vector<const Quote*>& known, const History& history) {
+  Writer parts;
+  std::uint64_t count = 0;
+  std::size_t at = 0;  // of `known`, which ascends by entry as `quotes` does
+  Place place;
+  for (std::size_t i = 0; i < quotes.size(); ++count) {
+    while (at < known.size() && known[at]->entry < quotes[i].entry) ++at;
+    std::size_t found = at;
+    while (found < known.size() && known[found]->entry == quotes[i].entry &&
+           *known[found] != quotes[i]) {
+      ++found;
+    }
+    if (found == known.size() || known[found]->entry != quotes[i].entry) {
+      put_quote(parts, quotes[i++], place, history);
+      continue;
+    }
+    for (at = found; at < known.size() && i < quotes.size() && *known[at] == quotes[i]; ++at) ++i;
+    parts.put(byte_of(Form::kRun)).put(std::uint64_t{found}).put(std::uint64_t{at - found});
+  }
+  out.put(count).append(parts);
+}
+
+Quote read_quote(base::ByteReader& in, Form form, Place& place, const History& history) {
+  Quote quote;
+  quote.entry = in.read<std::uint32_t>();
+  quote.role = read_enum(in, Role::kTool);
+  quote.begin = in.read<std::uint64_t>();
+  if (form == Form::kReference) {
+    const auto size = in.read<std::uint64_t>();
+    if (!place.may_refer(quote, size, history)) throw_damaged_log();
+    quote.text = history[quote.entry].shown().text.substr(quote.begin, size);
+    place = {quote.entry, quote.begin + size};
+  } else {
     quote.text = read_text(in);
-    quote.kind = read_enum(in, PieceKind::kLog);
-    quote.tokens = in.read<std::uint64_t>();
-    quote.salience = in.read<std::uint64_t>();
-    quote.order = read_bool(in);
-    quote.must_keep = read_bool(in);
+  }
+  quote.kind = read_enum(in, PieceKind::kLog);
+  quote.tokens = in.read<std::uint64_t>();
+  quote.salience = in.read<std::uint64_t>();
+  quote.order = read_bool(in);
+  quote.must_keep = read_bool(in);
+  return quote;
+}
+
+std::vector<Quote> read_quotes(base::ByteReader& in, const std::vector<const Quote*>& known,
+                               const History& history) {
+  std::vector<Quote> result;
+  std::uint64_t at = 0;  // runs ascend, too
+  Place place;
+  for (std::uint64_t count = read_count(in); count > 0; --count) {
+    const Form form = read_enum(in, Form::kText);
+    if (form != Form::kRun) {
+      result.push_back(read_quote(in, form, place, history));
+      continue;
+    }
+    const auto first = in.read<std::uint64_t>();
+    const auto run = in.read<std::uint64_t>();
+    if (first < at || first > known.size() || run > known.size() - first) throw_damaged_log();
+    for (at = first; at < first + run; ++at) result.push_back(*known[at]);
   }
   return result;
 }
@@ -110,10 +199,10 @@ void throw_damaged_log() {
 
 LogWriter::LogWriter() : bytes_(kMagic) {}
 
-void LogWriter::put_record(const std::string& body) {
-  chain_ = chained(body, chain_);
-  bytes_ += Writer().put(std::uint64_t{body.size()}).put(chain_).take();
-  bytes_ += body;
+void LogWriter::add(std::string_view record) {
+  chain_ = chained(record, chain_);
+  bytes_ += Writer().put(std::uint64_t{record.size()}).put(chain_).take();
+  bytes_ += record;
 }
 
 void LogWriter::add(const Message& message) {
@@ -128,27 +217,27 @@ void LogWriter::add(const Message& message) {
        {message.pinned, message.no_compress, message.ephemeral, message.constraint}) {
     out.put(static_cast<std::uint8_t>(flag));
   }
-  put_record(out.take());
+  add(out.take());
 }
 
-void LogWriter::add(const Segment& segment) {
+std::string record_of(const Segment& segment, const std::vector<SegmentPtr>& segments,
+                      const History& history) {
   Writer out;
   out.put(byte_of(LogReader::Record::kSegment));
   out.put(std::uint64_t{segment.first}).put(std::uint64_t{segment.end}).put(segment.summary);
-  put_quotes(out, segment.quotes);
-  put_record(out.take());
+  const auto known = known_quotes(segments, segment.first, segment.end);
+  put_quotes(out, segment.quotes, known, history);
+  return out.take();
 }
 
-void LogWriter::add(const Applied& applied) {
+std::string record_of(const Applied& applied, const History& history) {
   Writer out;
-  out.put(byte_of(LogReader::Record::kApplied)).put(applied.kept);
-  out.put(std::uint64_t{applied.added.size()});
-  for (const Applied::Sent& sent : applied.added) out.put(sent.digest).put(sent.tokens);
-  out.put(applied.durable).put(applied.window_first).put(applied.window_end);
+  out.put(byte_of(LogReader::Record::kApplied));
+  out.put(applied.window_first).put(applied.window_end);
   out.put(std::uint64_t{applied.cut.size()});
-  for (const Applied::Part& part : applied.cut) out.put(part.entry).put(part.tokens);
-  put_quotes(out, applied.evidence);
-  put_record(out.take());
+  for (const Applied::Part& part : applied.cut) out.put(part.entry).put(part.begin);
+  put_quotes(out, applied.evidence, {}, history);
+  return out.take();
 }
 
 LogReader::LogReader(std::string_view bytes) : left_(bytes) {
@@ -194,35 +283,29 @@ Message LogReader::message() {
   });
 }
 
-Segment LogReader::segment() {
-  return parsed(body_, [](base::ByteReader& in) {
+Segment LogReader::segment(const std::vector<SegmentPtr>& segments, const History& history) {
+  return parsed(body_, [&](base::ByteReader& in) {
     Segment segment;
     segment.first = in.read<std::uint64_t>();
     segment.end = in.read<std::uint64_t>();
     segment.summary = read_text(in);
-    segment.quotes = read_quotes(in);
+    const auto known = known_quotes(segments, segment.first, segment.end);
+    segment.quotes = read_quotes(in, known, history);
     return segment;
   });
 }
 
-Applied LogReader::applied() {
-  return parsed(body_, [](base::ByteReader& in) {
+Applied LogReader::applied(const History& history) {
+  return parsed(body_, [&](base::ByteReader& in) {
     Applied applied;
-    applied.kept = in.read<std::uint64_t>();
-    for (std::uint64_t added = read_count(in); added > 0; --added) {
-      Applied::Sent& sent = applied.added.emplace_back();
-      sent.digest = in.read<base::Digest128>();
-      sent.tokens = in.read<std::uint64_t>();
-    }
-    applied.durable = in.read<std::uint64_t>();
     applied.window_first = in.read<std::uint64_t>();
     applied.window_end = in.read<std::uint64_t>();
     for (std::uint64_t parts = read_count(in); parts > 0; --parts) {
       Applied::Part& part = applied.cut.emplace_back();
       part.entry = in.read<std::uint64_t>();
-      part.tokens = in.read<std::uint64_t>();
+      part.begin = in.read<std::uint64_t>();
     }
-    applied.evidence = read_quotes(in);
+    applied.evidence = read_quotes(in, {}, history);
     return applied;
   });
 }

@@ -10,27 +10,27 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "compress/segment.h"
 
 namespace incipit::compress {
 
-/// A prompt that was applied, as a change of the one before.
+/// What a prompt that was applied has beside messages and segments. All of it follows from these.
 struct Applied {
-  std::uint64_t kept = 0;  // items at the front that are those of the prompt before
-  struct Sent {
-    base::Digest128 digest = {};
-    std::uint64_t tokens = 0;
-  };
-  std::vector<Sent> added = {};
-  std::uint64_t durable = 0;  // items in front of the evidence
   std::uint64_t window_first = 0, window_end = 0;
   struct Part {
-    std::uint64_t entry = 0, tokens = 0;
+    std::uint64_t entry = 0, begin = 0;  // what is in front of `begin` is left out
+    std::size_t tokens = 0;
   };
-  std::vector<Part> cut = {};  // messages of which a part is in its place
+  std::vector<Part> cut = {};  // by entry
   std::vector<Quote> evidence = {};
 };
+
+/// Records of these. What messages have, and what the segments have that a new one replaces, is
+/// referred to: of a summary that is made anew on every turn only what is new takes room.
+/// `segments` are those before the new one.
+std::string record_of(const Segment& segment, const std::vector<SegmentPtr>& segments,
+                      const History& history);
+std::string record_of(const Applied& applied, const History& history);
 
 /// What happened to a conversation, as bytes that only ever grow. Each record has a checksum that
 /// also covers all records in front of it.
@@ -38,13 +38,11 @@ class LogWriter {
  public:
   LogWriter();
   void add(const Message& message);
-  void add(const Segment& segment);
-  void add(const Applied& applied);
+  /// One that record_of() has made.
+  void add(std::string_view record);
   std::string take() { return std::move(bytes_); }
 
  private:
-  void put_record(const std::string& body);
-
   std::string bytes_;
   std::uint64_t chain_ = 0;
 };
@@ -57,9 +55,12 @@ class LogReader {
   explicit LogReader(std::string_view bytes);
   /// The kind of the next record, or nullopt at the end.
   std::optional<Record> next();
+  std::string_view record() const noexcept { return body_; }
   Message message();
-  Segment segment();
-  Applied applied();
+  /// Needs what there is in front of the record.
+  Segment segment(const std::vector<SegmentPtr>& segments, const History& history);
+  /// But for the tokens of its parts.
+  Applied applied(const History& history);
 
  private:
   std::string_view left_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "compress/guard.h"
 #include "retrieve/terms.h"
 
@@ -70,8 +71,8 @@ Sketch make_sketch(std::string_view text) {
   sketch.terms.erase(std::unique(sketch.terms.begin(), sketch.terms.end()), sketch.terms.end());
   if (sketch.terms.size() < NearDuplicates::kMinTerms) return sketch;
 
-  sketch.critical = critical_digest(text);
-  const std::uint64_t seed = base::xxh3_64(sketch.critical);
+  sketch.critical = critical_tokens(text);
+  const std::uint64_t seed = base::xxh3_64(base::as_bytes(sketch.critical));
   const auto least = min_hashes(sketch.terms);
   for (std::size_t band = 0; band < Sketch::kBands; ++band) {
     const auto rows = std::as_bytes(std::span(least).subspan(band * kRows, kRows));
@@ -119,7 +120,8 @@ void NearDuplicates::add(Sketch sketch) {
     sketch.terms.clear();  // is never compared
   }
   sketch.terms.shrink_to_fit();
-  texts_.push_back({std::move(sketch.terms), sketch.critical});
+  sketch.critical.shrink_to_fit();
+  texts_.push_back({std::move(sketch.terms), std::move(sketch.critical)});
 }
 
 bool NearDuplicates::is_duplicate(const Sketch& sketch, const Text& text) const {

@@ -6,10 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/hash.h"
 
 namespace incipit::compress {
 
@@ -19,7 +18,7 @@ struct Sketch {
 
   std::vector<std::uint32_t> terms = {};         // distinct hashes, ascending
   std::array<std::uint64_t, kBands> bands = {};  // each also holds `critical`
-  base::Digest128 critical = {};                 // critical_digest()
+  std::string critical = {};                     // critical_tokens()
 };
 Sketch make_sketch(std::string_view text);
 
@@ -55,7 +54,7 @@ class NearDuplicates {
   };
   struct Text {
     std::vector<std::uint32_t> terms = {};
-    base::Digest128 critical = {};
+    std::string critical = {};
   };
 
   bool is_duplicate(const Sketch& sketch, const Text& text) const;

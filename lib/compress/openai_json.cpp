@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "incipit/openai.h"
+#include "text/role_name.h"
 
 namespace incipit::inline v0 {
 namespace {
@@ -12,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 // A document takes up to about twenty times the memory of its text.
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
-constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxMembers = 1024;
 
 [[noreturn]] void fail(const std::string& place, const std::string& why) {
   base::throw_error(ErrorCode::kInvalidArgument, place + " " + why);
@@ -61,20 +63,6 @@ Role role_of(const Place& place) {
   if (name == "assistant") return Role::kAssistant;
   if (name == "tool") return Role::kTool;
   fail(place.path, "must be system, developer, user, assistant or tool");
-}
-
-std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::kSystem:
-      return "system";
-    case Role::kUser:
-      return "user";
-    case Role::kAssistant:
-      return "assistant";
-    case Role::kTool:
-      return "tool";
-  }
-  base::throw_error(ErrorCode::kInvalidArgument, "a message has an unknown role");
 }
 
 /// A text, null, or a list of texts and parts with a text, which become lines.
@@ -147,9 +135,12 @@ Message message_of(const Place& place) {
   return message;
 }
 
-/// How deep the brackets of a JSON text nest.
-int depth_of(std::string_view text) {
-  int depth = 0, deepest = 0;
+/// Throws for brackets that nest too deeply, and for objects of so many members that looking each
+/// one up among the others, as the parser does, would take long.
+void check_size(std::string_view text) {
+  std::array<std::size_t, kMaxDepth + 1> commas = {};  // of the brackets that are open
+  std::array<bool, kMaxDepth + 1> is_object = {};
+  std::size_t depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -157,12 +148,19 @@ int depth_of(std::string_view text) {
     if (in_string) {
       if (c == '\\') ++i;
     } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
+      if (++depth > kMaxDepth) {
+        base::throw_error(ErrorCode::kInvalidArgument,
+                          "the conversation's JSON is nested too deeply");
+      }
+      commas[depth] = 0;
+      is_object[depth] = c == '{';
     } else if (c == ']' || c == '}') {
-      --depth;
+      if (depth > 0) --depth;
+    } else if (c == ',' && is_object[depth] && ++commas[depth] >= kMaxMembers) {
+      base::throw_error(ErrorCode::kInvalidArgument,
+                        "an object of the conversation's JSON has too many members");
     }
   }
-  return deepest;
 }
 
 // (nlohmann::json's parser with a callback, which could tell the depth, takes quadratic time.)
@@ -171,20 +169,21 @@ Json parse(std::string_view text) {
     base::throw_error(ErrorCode::kInvalidArgument,
                       "a conversation may have at most 256 MiB of JSON");
   }
-  if (depth_of(text) > kMaxDepth) {
-    base::throw_error(ErrorCode::kInvalidArgument, "the conversation's JSON is nested too deeply");
-  }
+  check_size(text);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     base::throw_error(ErrorCode::kInvalidArgument, "the conversation is no valid JSON from byte " +
                                                        std::to_string(error.byte) + " on");
+  } catch (const Json::out_of_range&) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "the conversation's JSON has a number that is too large");
   }
 }
 
 Json json_of(const Message& message) {
   Json object = Json::object();
-  object["role"] = name_of(message.role);
+  object["role"] = text::role_name(message.role);
   if (message.text.empty() && !message.tool_calls.empty()) {
     object["content"] = nullptr;
   } else {

@@ -4,11 +4,14 @@
 #include <array>
 #include <string>
 
-#include "compress/ascii.h"
 #include "compress/salience.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_space;
+using text::to_lower;
 
 constexpr std::size_t kLongestOrder = 600;  // bytes; what is longer is a text, not an order
 

@@ -5,13 +5,18 @@
 #include <optional>
 #include <utility>
 
-#include "compress/ascii.h"
 #include "compress/fence.h"
 #include "compress/json_scan.h"
 #include "compress/line_kinds.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_ascii;
+using text::is_space;
+using text::line_end;
+using text::trimmed;
 
 class Splitter {
  public:

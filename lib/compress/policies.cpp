@@ -11,31 +11,26 @@ namespace {
 /// The newest pieces of message `i` that fit in `room`, all that the format adds included; none of
 /// them where even one is too long.
 Cut cut_message(const Draft& draft, std::size_t i, std::size_t room) {
-  const TokenCounter& counter = draft.options().counter;
   const Message& shown = draft.view()[i].shown();
   const std::vector<Piece> parts = pieces(shown.text);
   const auto behind = [&](std::size_t part) {
-    Cut cut{i, shown, 0};
-    cut.message.text = part < parts.size() ? shown.text.substr(parts[part].span.begin) : "";
-    cut.tokens = count_message(counter, cut.message);
-    return cut;
+    const std::size_t begin = part < parts.size() ? parts[part].span.begin : shown.text.size();
+    return cut_front(shown, i, begin, draft.options().counter);
   };
-  std::size_t first = parts.size();
-  Cut cut = behind(first);
-  for (std::size_t tokens = cut.tokens; first > 0; --first) {
-    tokens += counter.text(parts[first - 1].span.of(shown.text));
-    if (tokens > room) break;
+  // Only the whole is counted, as the sum of its parts is not what it takes; few times, as it may
+  // be long.
+  Cut best = behind(parts.size());
+  for (std::size_t low = 0, high = parts.size(); low < high;) {
+    const std::size_t middle = low + (high - low) / 2;
+    Cut cut = behind(middle);
+    if (cut.tokens > room) {
+      low = middle + 1;
+    } else {
+      best = std::move(cut);
+      high = middle;
+    }
   }
-  // The sum of the parts is only about what the whole takes.
-  while (first < parts.size() && (cut = behind(first)).tokens > room) ++first;
-  if (first == parts.size()) return behind(first);
-  while (first > 0) {
-    Cut longer = behind(first - 1);
-    if (longer.tokens > room) break;
-    cut = std::move(longer);
-    --first;
-  }
-  return cut;
+  return best;
 }
 
 /// Makes the unit [first, end) fit in `room`: its longest messages lose their fronts. False where
@@ -61,6 +56,7 @@ bool cut_unit(Draft& draft, std::size_t first, std::size_t end, std::size_t room
     tokens -= whole - std::min(whole, draft.cuts.back().tokens);
     is_left = is_left || !draft.cuts.back().message.text.empty();
   }
+  std::ranges::sort(draft.cuts, {}, &Cut::entry);
   if (tokens <= room && is_left) return true;
   draft.cuts.clear();
   return false;
@@ -83,6 +79,12 @@ std::string infeasible(const Draft& draft) {
 }
 
 }  // namespace
+
+std::size_t open_unit(const View& view) {
+  if (view.size() == 0) return 0;
+  const std::size_t unit = view[view.size() - 1].unit;
+  return view[unit].message.tool_calls.size() < view.size() - unit ? view.size() : unit;
+}
 
 void fit_window(Draft& draft, std::size_t first) {
   const View& view = draft.view();
@@ -110,8 +112,7 @@ void fit_window(Draft& draft, std::size_t first) {
 void fit_summary(Draft& draft) {
   const View& view = draft.view();
   const CompressorOptions& options = draft.options().compressor;
-  const auto watermark =
-      static_cast<std::size_t>(options.summary_watermark * static_cast<double>(draft.budget()));
+  const std::size_t watermark = share(options.summary_watermark, draft.budget());
   const std::size_t tokens = draft.tokens();
   if (tokens <= watermark) return;
   std::size_t recent = view.size(), turns = 0;
@@ -119,7 +120,7 @@ void fit_summary(Draft& draft) {
     if (view.is_turn(--recent)) ++turns;
   }
   if (turns < options.recent_turns_kept) recent = 0;
-  recent = std::min(recent, view.last_turn().first);
+  recent = std::min({recent, view.last_turn().first, open_unit(view)});
   if (recent > 0) {
     const std::size_t limit =
         draft.options().fills && tokens > draft.budget() ? draft.budget() : watermark;

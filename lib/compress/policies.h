@@ -6,6 +6,15 @@
 
 namespace incipit::compress {
 
+/// A part, 0 to 1, of a number of tokens.
+inline std::size_t share(double part, std::size_t whole) {
+  return part < 1 ? static_cast<std::size_t>(part * static_cast<double>(whole)) : whole;
+}
+
+/// The last unit where results of its calls are still to come, else the end: such a unit stays as
+/// it is, or they would have no place.
+std::size_t open_unit(const View& view);
+
 /// Makes the draft fit the budget as its options say. Throws Error{kBudgetInfeasible} where it
 /// cannot.
 void make_it_fit(Draft& draft);

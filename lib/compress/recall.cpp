@@ -4,12 +4,14 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "compress/ascii.h"
 #include "compress/policies.h"
 #include "compress/request.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::trimmed;
 
 // Passages that a question is compared with in full.
 constexpr std::size_t kHits = 32;
@@ -98,7 +100,7 @@ std::vector<Found> search(const Draft& draft, std::size_t end, const Query& quer
 
 void rescore(const Draft& draft, const std::string& question, std::vector<Found>& found) {
   const TextScorer& relevance = draft.options().compressor.relevance;
-  if (!relevance) return;
+  if (!relevance || found.empty()) return;
   std::vector<std::string_view> texts;
   for (const Found& one : found) {
     texts.push_back(one.passage.span.of(draft.view()[one.passage.entry].shown().text));

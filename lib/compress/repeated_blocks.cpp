@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "compress/ascii.h"
+#include "text/ascii.h"
 #include "text/nfc.h"
 #include "text/utf8.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_space;
+using text::line_end;
 
 constexpr std::size_t kPlacesPerLine = 4;
 
@@ -68,7 +71,7 @@ RepeatedBlocks::Run RepeatedBlocks::longest_run(const Text& text, std::size_t at
 
 std::vector<RepeatedBlock> RepeatedBlocks::find(std::string_view text) const {
   std::vector<RepeatedBlock> blocks;
-  if (places_.empty()) return blocks;
+  if (places_.empty() || text.size() < kMinBytes) return blocks;
   const Text lines = split(text);
   // Normalising neither adds nor removes line feeds, so lines have the same numbers in both.
   std::vector<std::size_t> begins;
@@ -94,7 +97,7 @@ std::vector<RepeatedBlock> RepeatedBlocks::find(std::string_view text) const {
 
 void RepeatedBlocks::add(std::string_view text) {
   const auto number = static_cast<std::uint32_t>(texts_.size());
-  texts_.push_back(split(text));
+  texts_.push_back(text.size() < kMinBytes ? Text() : split(text));
   const Text& lines = texts_.back();
   for (std::size_t i = 0; i < lines.lines.size(); ++i) {
     if (characters(lines.line(i)) < kMinCharacters) continue;

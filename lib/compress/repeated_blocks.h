@@ -25,7 +25,7 @@ struct RepeatedBlock {
 
 /// Finds blocks of lines (files, listings, stack traces) that earlier texts hold verbatim, after
 /// Unicode normalisation C and but for white space at line ends. Keeps a copy of what was added.
-/// O(length) for each call.
+/// O(length) for each call. Texts of less than kMinBytes hold no blocks.
 class RepeatedBlocks {
  public:
   /// A block has at least this many bytes, and starts from a line of kMinCharacters.

@@ -22,7 +22,10 @@ const Applied::Part* find(const std::vector<Applied::Part>& parts, std::size_t e
 
 Outcome outcome_of(const Draft& draft) {
   Outcome outcome{draft.segments, draft.window_first, draft.window_end, {}, draft.evidence.quotes};
-  for (const Cut& cut : draft.cuts) outcome.cut.push_back({cut.entry, cut.tokens});
+  for (const Cut& cut : draft.cuts) {
+    const std::size_t whole = draft.view()[cut.entry].shown().text.size();
+    outcome.cut.push_back({cut.entry, whole - cut.message.text.size(), cut.tokens});
+  }
   return outcome;
 }
 
@@ -32,14 +35,6 @@ Reporter::Reporter(const View& view, const Outcome& outcome) : view_(view), outc
       if (!is_summary(quote)) in_segments_[quote.entry] += quote.tokens;
     }
   }
-}
-
-const Segment* Reporter::segment_of(std::size_t i) const {
-  const auto after = std::ranges::upper_bound(
-      outcome_.segments, i, {}, [](const SegmentPtr& segment) { return segment->first; });
-  if (after == outcome_.segments.begin()) return nullptr;
-  const Segment& segment = **std::prev(after);
-  return i < segment.end ? &segment : nullptr;
 }
 
 void Reporter::report_covered(MessageReport& report, std::size_t i, const Segment& segment) const {
@@ -85,7 +80,7 @@ MessageReport Reporter::report(std::size_t i) const {
     }
     return report;
   }
-  if (const Segment* segment = segment_of(i)) {
+  if (const Segment* segment = segment_of(outcome_.segments, i)) {
     report_covered(report, i, *segment);
   } else if (const Applied::Part* cut = find(outcome_.cut, i)) {
     report.fate = MessageFate::kShortened;

@@ -30,7 +30,6 @@ class Reporter {
 
  private:
   void report_covered(MessageReport& report, std::size_t i, const Segment& segment) const;
-  const Segment* segment_of(std::size_t i) const;
 
   const View& view_;
   const Outcome& outcome_;

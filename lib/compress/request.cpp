@@ -5,11 +5,13 @@
 #include <array>
 #include <string>
 
-#include "compress/ascii.h"
+#include "text/ascii.h"
 #include "text/segmentation.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::to_lower;
 
 /// Begin a sentence that asks, alphabetical.
 constexpr std::array<std::string_view, 55> kFirstWords{

@@ -4,19 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compress/ascii.h"
 #include "incipit/compressor.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::inline v0 {
 namespace {
 
-using compress::is_ascii;
-using compress::is_digit;
-using compress::is_letter;
-using compress::is_lower;
-using compress::is_space;
-using compress::is_upper;
+using text::is_ascii;
+using text::is_digit;
+using text::is_letter;
+using text::is_lower;
+using text::is_space;
+using text::is_upper;
 
 // Sums are in hundredths of a token. The numbers for ASCII are averages of byte-pair vocabularies
 // of about 50,000 tokens over English prose, code and tool output; those for other scripts lie

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 
-#include "compress/ascii.h"
 #include "retrieve/fixed_point.h"
 #include "retrieve/terms.h"
+#include "text/ascii.h"
 #include "text/segmentation.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_digit;
+using text::is_upper;
+using text::trimmed;
 
 /// More names or numbers than this make a list of a piece, not news.
 constexpr std::uint64_t kMostCounted = 8;

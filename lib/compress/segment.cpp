@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "compress/ascii.h"
 #include "compress/extract.h"
+#include "text/ascii.h"
 
 namespace incipit::compress {
 namespace {
+
+using text::is_space;
 
 constexpr std::string_view kOrdersHeading = "Still in force:";
 
@@ -93,7 +95,9 @@ Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vecto
   std::uint32_t entry = UINT32_MAX;
   for (const Quote& quote : quotes) {
     const std::size_t label = quote.entry == std::exchange(entry, quote.entry) ? 0 : kLabelTokens;
-    candidates.push_back({quote.tokens + label, quote.salience, quote.must_keep});
+    // What counts as nothing needs the heading all the same.
+    const std::size_t tokens = std::max<std::size_t>(quote.tokens, 1) + label;
+    candidates.push_back({tokens, quote.salience, quote.must_keep});
   }
 
   // The sum of the parts is only about what the whole takes: the room for it is corrected until the
@@ -127,7 +131,7 @@ Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vecto
       too_much = room;
       room -= std::min(room, tokens - max_tokens);
     }
-    if (too_much <= too_little + 1) break;
+    if (fits && too_much <= too_little + 1) break;
     if (room <= too_little || room >= too_much) room = too_little + (too_much - too_little) / 2;
   }
   return best;
@@ -141,6 +145,14 @@ void finish_segment(Segment& segment, const TokenCounter& counter) {
     segment.tokens = count_message(counter, segment.message);
   }
   segment.digest = digest_of(segment.message);
+}
+
+const Segment* segment_of(std::span<const SegmentPtr> segments, std::size_t i) {
+  const auto after = std::ranges::upper_bound(
+      segments, i, {}, [](const SegmentPtr& segment) { return segment->first; });
+  if (after == segments.begin()) return nullptr;
+  const Segment& segment = **std::prev(after);
+  return i < segment.end ? &segment : nullptr;
 }
 
 void insert_segment(std::vector<SegmentPtr>& segments, SegmentPtr segment) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct Quote {
   std::uint64_t salience = 0;
   bool order = false;      // binds from here on
   bool must_keep = false;  // whatever the limit
+
+  bool operator==(const Quote&) const = default;
 };
 
 /// Stands for the messages [first, end), the fixed ones aside: they stand in front of it.
@@ -47,6 +50,9 @@ std::string render_quotes(std::string_view heading, std::string_view summary,
 
 /// Fills in message, tokens and digest.
 void finish_segment(Segment& segment, const TokenCounter& counter);
+
+/// The segment that stands for message `i`, or null.
+const Segment* segment_of(std::span<const SegmentPtr> segments, std::size_t i);
 
 /// Puts a segment in the place of those that it covers. They ascend.
 void insert_segment(std::vector<SegmentPtr>& segments, SegmentPtr segment);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compress/summary_memory.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -33,13 +34,20 @@ Summarizer remembering(Summarizer summarizer) {
   auto memory = std::make_shared<std::vector<Known>>();
   return [summarizer = std::move(summarizer), memory](const SummaryRequest& request) {
     const base::Digest128 digest = digest_of_request(request);
-    for (const Known& known : *memory) {
-      if (known.request == digest) return known.summary;
+    const auto found = std::ranges::find(*memory, digest, &Known::request);
+    if (found != memory->end()) {
+      std::rotate(found, found + 1, memory->end());  // the last one used is the last one to go
+      return memory->back().summary;
     }
-    std::string summary = summarizer(request);
+    Known known{digest, {}};
+    try {
+      known.summary = summarizer(request);
+    } catch (...) {  // whatever went wrong there: sentences can be selected
+      known.summary.clear();
+    }
     if (memory->size() == kMostSummaries) memory->erase(memory->begin());
-    memory->push_back({digest, summary});
-    return summary;
+    memory->push_back(std::move(known));
+    return memory->back().summary;
   };
 }
 

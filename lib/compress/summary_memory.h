@@ -7,7 +7,8 @@
 namespace incipit::compress {
 
 /// The same, but asks once for the same summary: planning a prompt, perhaps several times, and then
-/// applying it costs no more than applying it. Empty for an empty one.
+/// applying it costs no more than applying it, and gives the same. Says nothing where the given one
+/// throws, also when it is asked again. Empty for an empty one.
 Summarizer remembering(Summarizer summarizer);
 
 }  // namespace incipit::compress

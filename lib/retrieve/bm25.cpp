@@ -65,10 +65,10 @@ std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit,
     return postings_[a].size() < postings_[b].size();
   });
 
-  // k1 b / average, times the length of a document.
+  // k1 b / average, in 1/2^32: times the length of a document.
   const std::uint64_t average = std::max<std::uint64_t>(
       1, total_length_ * kFixedOne / std::max<std::uint64_t>(1, lengths_.size()));
-  const std::uint64_t slope = (((kK1 * kB) >> kFixedBits) << kFixedBits) / average;
+  const std::uint64_t slope = (((kK1 * kB) >> kFixedBits) << (2 * kFixedBits)) / average;
   const std::uint64_t base = (kK1 * (kFixedOne - kB)) >> kFixedBits;
 
   std::vector<std::uint64_t> scores(lengths_.size());
@@ -83,7 +83,8 @@ std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit,
       std::uint64_t& score = scores[posting.document];
       if (score == 0) hits.push_back({posting.document, 0});
       score += std::max<std::uint64_t>(
-          1, term_score(idf, posting.count, base + slope * lengths_[posting.document]));
+          1, term_score(idf, posting.count,
+                        base + ((slope * lengths_[posting.document]) >> kFixedBits)));
     }
   }
 

@@ -31,7 +31,7 @@ class Bm25 {
   std::vector<Hit> search(std::string_view query, std::size_t limit,
                           base::FunctionRef<bool(std::uint32_t document)> wanted) const;
   std::vector<Hit> search(std::string_view query, std::size_t limit) const;
-  static constexpr std::size_t kMostPostings = 32768;
+  static constexpr std::size_t kMostPostings = 8192;
 
   /// Sum of idf() over the different terms of the query: of what a text with every term once would
   /// score, about. A score relative to it tells how much of the query a document answers.

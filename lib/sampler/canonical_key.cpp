@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "incipit/self_consistency.h"
+#include "sampler/invisible.h"
 #include "sampler/letter.h"
 #include "sampler/number.h"
 #include "text/nfc.h"
@@ -35,7 +36,8 @@ bool is_dot(char32_t code) {
   return code == '.' || code == 0x2026 || code == 0x3002 || code == 0xFF0E || code == 0xFF61;
 }
 
-/// Lower case, each stretch of white space one space, none at the ends, no dots at the end.
+/// Lower case, each stretch of white space one space, none at the ends, no dots at the end, nothing
+/// invisible.
 std::string folded(std::string_view source) {
   std::string out, held;  // dots and a space that count only where something follows
   bool space = false;
@@ -46,6 +48,7 @@ std::string folded(std::string_view source) {
       space = true;
       continue;
     }
+    if (sampler::is_invisible(unit.code)) continue;
     if (space && !(out.empty() && held.empty())) held += ' ';
     space = false;
     if (is_dot(unit.code)) {

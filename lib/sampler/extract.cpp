@@ -6,11 +6,11 @@
 
 #include "base/check.h"
 #include "incipit/self_consistency.h"
-#include "sampler/ascii.h"
 #include "sampler/json_field.h"
 #include "sampler/letter.h"
 #include "sampler/number.h"
 #include "sampler/pattern.h"
+#include "text/ascii.h"
 
 namespace incipit::inline v0::extract {
 namespace {
@@ -46,7 +46,7 @@ Found last_boxed(std::string_view text) {
       // Of nested ones the inner one, which began last.
       if (begin != kPlain && (last == kPlain || begin > last)) {
         last = begin;
-        found = unless_empty(sampler::trimmed(text.substr(begin, i - begin)));
+        found = unless_empty(text::trimmed(text.substr(begin, i - begin)));
       }
     }
   }
@@ -57,10 +57,9 @@ Found last_boxed(std::string_view text) {
 
 Extractor last_line() {
   return [](std::string_view text) {
-    text = sampler::trimmed(text);
+    text = text::trimmed(text);
     const std::size_t end = text.rfind('\n');
-    return unless_empty(
-        sampler::trimmed(end == std::string_view::npos ? text : text.substr(end + 1)));
+    return unless_empty(text::trimmed(end == std::string_view::npos ? text : text.substr(end + 1)));
   };
 }
 
@@ -76,7 +75,7 @@ Extractor after(std::string marker) {
   return [marker = std::move(marker)](std::string_view text) -> Found {
     const std::size_t begin = text.rfind(marker);
     if (begin == std::string_view::npos) return std::nullopt;
-    return unless_empty(sampler::trimmed(first_line(text.substr(begin + marker.size()))));
+    return unless_empty(text::trimmed(first_line(text.substr(begin + marker.size()))));
   };
 }
 

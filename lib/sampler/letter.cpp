@@ -3,10 +3,17 @@
 
 #include <array>
 
-#include "sampler/ascii.h"
+#include "text/ascii.h"
 
 namespace incipit::sampler {
 namespace {
+
+using text::is_digit;
+using text::is_letter;
+using text::is_space;
+using text::to_lower;
+using text::to_upper;
+using text::trimmed;
 
 constexpr std::string_view kOpening = "([{*", kClosing = ")]}*";
 

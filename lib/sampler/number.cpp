@@ -5,16 +5,24 @@
 #include <array>
 #include <cstddef>
 
-#include "sampler/ascii.h"
+#include "sampler/invisible.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::sampler {
 namespace {
 
+using text::is_digit;
+using text::is_letter;
+using text::is_space;
+using text::to_lower;
+using text::trimmed;
+
 __extension__ using Wide = unsigned __int128;
 
 constexpr char kGroup = '\'';    // stands for each separator but the comma
 constexpr char kCurrency = '$';  // stands for each currency sign
+constexpr char kStop = '\n';     // stands for full stops that are no decimal points
 constexpr int kMaxExponent = 38;
 
 /// The ASCII character that means the same in a number; 0: none.
@@ -34,6 +42,10 @@ char ascii_of(char32_t code) {
     case 0x202F:
     case 0x2019:
       return kGroup;
+    case 0x2026:  // ellipsis, ideographic full stops
+    case 0x3002:
+    case 0xFF61:
+      return kStop;
     case 0x2044:  // fraction slash
     case 0x2215:
       return '/';
@@ -47,7 +59,7 @@ char ascii_of(char32_t code) {
 }
 
 /// What a text looks like to the parsers below: one byte per character, 0 for those that have
-/// nothing to do with numbers. LaTeX's spaces and escapes are gone.
+/// nothing to do with numbers. Invisible ones, LaTeX's spaces and escapes are gone.
 std::string simplified(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -65,8 +77,10 @@ std::string simplified(std::string_view text) {
     }
     if (text.substr(0, 2) == "\\$" || text.substr(0, 2) == "\\%") text.remove_prefix(1);
     const text::Utf8Unit unit = text::first_unit(text);
-    out += unit.kind == text::Utf8Unit::Kind::kCharacter ? ascii_of(unit.code) : '\0';
     text.remove_prefix(unit.bytes);
+    const bool whole = unit.kind == text::Utf8Unit::Kind::kCharacter;
+    if (whole && is_invisible(unit.code)) continue;
+    out += whole ? ascii_of(unit.code) : '\0';
   }
   return out;
 }

@@ -23,15 +23,8 @@ SamplingRun::~SamplingRun() { cancel_all(); }
 SelfConsistencyResult SamplingRun::run() {
   while (!ended_) {
     submit_up_to(target());
-    const bool news = poll_all();
-    if (callback_error_) std::rethrow_exception(callback_error_);
-    const std::size_t counted = counted_;
-    if (!ended_) count_ended();
-    if (callback_error_) std::rethrow_exception(callback_error_);
-    if (ended_ || news || counted_ > counted) continue;
-    // Nothing can be decided without this one. The others report when it does.
-    slots_[counted_].running->wait_a_while();
-    if (callback_error_) std::rethrow_exception(callback_error_);
+    // Nothing else need be begun until another sample is counted.
+    for (const std::size_t counted = counted_; !ended_ && counted_ == counted;) take_news();
   }
   cancel_all();
   SampleEvent event;
@@ -42,6 +35,19 @@ SelfConsistencyResult SamplingRun::run() {
   choose_answer();
   add_usage();
   return std::move(result_);
+}
+
+/// Sees what the samples have to tell, and waits where that is nothing.
+void SamplingRun::take_news() {
+  const bool news = poll_all();
+  if (callback_error_) std::rethrow_exception(callback_error_);
+  const std::size_t counted = counted_;
+  if (!ended_) count_ended();
+  if (callback_error_) std::rethrow_exception(callback_error_);
+  if (ended_ || news || counted_ > counted) return;
+  // Nothing can be decided without this one. The others report when it does.
+  slots_[counted_].running->wait_a_while();
+  if (callback_error_) std::rethrow_exception(callback_error_);
 }
 
 /// How many samples should have been begun by now: a function of those that are counted.
@@ -61,8 +67,9 @@ std::size_t SamplingRun::target() const {
   return counted_ + std::clamp<std::size_t>(wave, 1, remaining);
 }
 
+/// Behind one that could not be begun none will ever count.
 void SamplingRun::submit_up_to(std::size_t count) {
-  while (slots_.size() < count && !ended_) {
+  while (slots_.size() < count && !ended_ && (slots_.empty() || !slots_.back().error)) {
     if (params_.stop.stop_requested()) return stop(SamplingEnd::kStopped);
     const std::size_t i = slots_.size();
     GenerateParams params = params_of(i);
@@ -147,6 +154,8 @@ void SamplingRun::read_answer(Slot& slot) const {
 /// Counts what has ended, in order, up to the first that has not.
 void SamplingRun::count_ended() {
   while (!ended_ && counted_ < slots_.size() && !slots_[counted_].running) {
+    // Also where the samples had all ended by then.
+    if (params_.stop.stop_requested()) return stop(SamplingEnd::kStopped);
     Slot& slot = slots_[counted_];
     if (slot.error) std::rethrow_exception(slot.error);
     const FinishReason finish = slot.sample.result.finish;

@@ -56,6 +56,7 @@ class SamplingRun {
     std::exception_ptr error;
   };
 
+  void take_news();
   std::size_t target() const;
   void submit_up_to(std::size_t count);
   GenerateParams params_of(std::size_t i);

@@ -33,6 +33,13 @@ bool allows(const stop::Horizon& rule, const Standing& standing, std::size_t rem
   return is_settled(leader, runner_up, remaining, probability_units(rule.epsilon));
 }
 
+/// How many more votes for the leader a rule can make something of.
+std::size_t usable_votes(const StopRule& rule, const Standing& standing) {
+  if (!std::holds_alternative<stop::Certified>(rule)) return static_cast<std::size_t>(-1);
+  return kMaxCertifiedVotes -
+         std::min(kMaxCertifiedVotes, standing.leader_votes + standing.runner_up_votes);
+}
+
 /// The standing after `votes` more full votes for the leader; the first of all makes one.
 Standing with_leader_votes(Standing standing, std::size_t votes) {
   const std::uint64_t weight = votes * kFullWeight;
@@ -51,17 +58,22 @@ bool may_stop(const StopRule& rule, const Standing& standing, std::size_t remain
 }
 
 std::size_t votes_needed(const StopRule& rule, const Standing& standing, std::size_t remaining) {
-  // More votes for the leader and fewer to come never speak against stopping, so halving finds it.
-  std::size_t low = 1, high = remaining;
+  const auto may_stop_after = [&](std::size_t votes) {
+    return may_stop(rule, with_leader_votes(standing, votes), remaining - votes);
+  };
+  // As far as they are usable, more votes for the leader and fewer to come never speak against
+  // stopping, so halving finds it.
+  const std::size_t most = std::min(remaining, usable_votes(rule, standing));
+  std::size_t low = 1, high = most;
   while (low < high) {
     const std::size_t votes = low + (high - low) / 2;
-    if (may_stop(rule, with_leader_votes(standing, votes), remaining - votes)) {
+    if (may_stop_after(votes)) {
       high = votes;
     } else {
       low = votes + 1;
     }
   }
-  return high;
+  return high == most && !may_stop_after(most) ? remaining : high;
 }
 
 std::size_t wave_size(std::size_t needed, const Standing& standing, std::size_t remaining,

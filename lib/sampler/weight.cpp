@@ -32,13 +32,11 @@ std::int64_t mean_logprob_units(std::span<const float> logprobs) noexcept {
 
 std::uint64_t confidence_weight(std::int64_t mean, double temperature) noexcept {
   constexpr std::uint64_t kLn2 = 2977044472;  // in 2^-32 units
-  constexpr std::uint64_t kSteps = 1 << 10;   // of the temperature, per 1
-  const auto divisor = static_cast<std::uint64_t>(temperature * static_cast<double>(kSteps));
-  // At most 2^40 in 2^-20 units; whatever is beyond 32 has no weight left.
-  const auto units = static_cast<std::uint64_t>(-mean);
-  const std::uint64_t quotient = units * kSteps / std::max<std::uint64_t>(divisor, 1);
-  if (quotient >= 32 * static_cast<std::uint64_t>(kLogprobUnit)) return 1;
-  const std::uint64_t x = quotient << 12;
+  // The mean has at most 2^40 units of 2^-20, and x units of 2^-32. IEEE division is the same on
+  // every machine; whatever is beyond 32 has no weight left.
+  const double quotient = static_cast<double>(-mean) / temperature;
+  if (quotient >= 32.0 * static_cast<double>(kLogprobUnit)) return 1;
+  const auto x = static_cast<std::uint64_t>(quotient * 4096.0);
   const std::uint64_t weight = (small_exp(x % kLn2) >> (x / kLn2)) >> 16;
   return std::max<std::uint64_t>(weight, 1);
 }

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kLogprobUnit = 1 << 20;
 std::int64_t mean_logprob_units(std::span<const float> logprobs) noexcept;
 
 /// kFullWeight * exp(mean / temperature), at least 1. `mean` as above, the temperature from 0.01 to
-/// 100. Relative error below 2^-16.
+/// 100. Rounded down, and less than 2 away from the exact value.
 std::uint64_t confidence_weight(std::int64_t mean, double temperature) noexcept;
 
 /// What the vote of a sample weighs.

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "text/role_name.h"
 
 namespace incipit::text {
 namespace {
@@ -12,20 +13,6 @@ namespace {
 constexpr std::string_view kTurnBegin = "<|im_start|>";
 constexpr std::string_view kTurnEnd = "<|im_end|>\n";
 constexpr std::string_view kAssistantTurn = "<|im_start|>assistant\n";
-
-std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::kSystem:
-      return "system";
-    case Role::kUser:
-      return "user";
-    case Role::kAssistant:
-      return "assistant";
-    case Role::kTool:
-      return "tool";
-  }
-  base::throw_error(ErrorCode::kInvalidArgument, "a message has an unknown role");
-}
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
@@ -95,7 +82,7 @@ TextPiece control(std::string text) { return {std::move(text), true}; }
 
 void append_turn(std::vector<TextPiece>& pieces, Role role, const std::string& text) {
   std::string begin(kTurnBegin);
-  begin += name_of(role);
+  begin += role_name(role);
   begin += '\n';
   pieces.push_back(control(std::move(begin)));
   pieces.push_back({text, false});

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::text {
@@ -93,8 +94,6 @@ std::size_t first_segment(std::string_view text) {
   }
   return size;
 }
-
-bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "text/ascii.h"
 #include "text/segmentation.h"
 #include "text/utf8.h"
 
@@ -97,11 +98,6 @@ constexpr bool is_blank(char32_t code) noexcept {
   return code == ' ' || code == '\t' || code == '\v' || code == '\f' || code == 0x00A0 ||
          (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F || code == 0x3000;
 }
-
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-constexpr bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
-constexpr bool is_lower(char c) noexcept { return c >= 'a' && c <= 'z'; }
-constexpr bool is_letter(char c) noexcept { return is_upper(c) || is_lower(c); }
 
 constexpr std::size_t kLongestAbbreviation = 6;
 
@@ -272,7 +268,7 @@ class Splitter {
     std::array<char, kLongestAbbreviation> buffer{};
     const std::size_t size = std::min(word.size(), buffer.size());
     for (std::size_t i = 0; i < size; ++i) {
-      buffer[i] = is_upper(word[i]) ? static_cast<char>(word[i] - 'A' + 'a') : word[i];
+      buffer[i] = to_lower(word[i]);
     }
     const std::string_view lower(buffer.data(), size);
     return is_one_of(kAlways, lower) || (is_digit(follows) && is_one_of(kBeforeNumber, lower)) ||

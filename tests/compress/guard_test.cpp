@@ -83,7 +83,7 @@ TEST_CASE("tells where tokens are") {
 
 TEST_CASE("digests are equal for harmless changes only") {
   const auto same = [](std::string_view a, std::string_view b) {
-    return critical_digest(a) == critical_digest(b);
+    return critical_tokens(a) == critical_tokens(b);
   };
   CHECK(same("Please pay 1,200 euros.", "Kindly pay 1200 euros!"));
   CHECK(same("It isn't ready", "It is not ready"));

@@ -7,15 +7,15 @@
 #include <set>
 #include <string_view>
 
-#include "compress/ascii.h"
 #include "compress/segment.h"
+#include "text/ascii.h"
 #include "text/segmentation.h"
 #include "text/utf8.h"
 
 namespace incipit::test {
 namespace {
 
-using compress::trimmed;
+using text::trimmed;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -83,7 +83,7 @@ std::string cut_structure(const CompressedPrompt& prompt) {
     if (text::valid_front(message.text) != message.text.size()) return "invalid UTF-8";
     std::size_t fences = 0;
     for (std::size_t at = 0; at < message.text.size();) {
-      const std::size_t end = compress::line_end(message.text, at);
+      const std::size_t end = text::line_end(message.text, at);
       const std::string_view line = trimmed(std::string_view(message.text).substr(at, end - at));
       if (line.starts_with("```")) ++fences;
       if (line.starts_with("{\"name\": \"caf") && !nlohmann::json::accept(line)) return "cut JSON";

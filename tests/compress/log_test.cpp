@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compress/log.h"
 
+#include <cstdint>
+#include <memory>
+
 #include "compress/conversations.h"
 #include "compress/invariants.h"
 #include "incipit/compressor.h"
@@ -76,26 +79,123 @@ TEST_CASE("a well-formed log that makes no sense is an Error") {
   };
   Message message;
   message.text = "Hello";
+  message.role = Role::kAssistant;
+  const compress::History none(options, counter);
+  const auto with = [&](const auto& what) {
+    compress::LogWriter log;
+    log.add(message);
+    log.add(compress::record_of(what, none));
+    return rejects(log);
+  };
+  const auto with_segment = [&](const compress::Segment& segment,
+                                const std::vector<compress::SegmentPtr>& segments) {
+    compress::LogWriter log;
+    log.add(message);
+    log.add(compress::record_of(segment, segments, none));
+    return rejects(log);
+  };
   compress::Segment segment;
+  segment.end = 1;
+  CHECK_FALSE(with_segment(segment, {}));
   segment.end = 2;  // there is one message
-  compress::LogWriter no_such_message;
-  no_such_message.add(message);
-  no_such_message.add(segment);
-  CHECK(rejects(no_such_message));
-
+  CHECK(with_segment(segment, {}));
   segment.end = 1;
   segment.quotes.emplace_back().entry = 1;
-  compress::LogWriter quotes_another;
-  quotes_another.add(message);
-  quotes_another.add(segment);
-  CHECK(rejects(quotes_another));
+  CHECK(with_segment(segment, {}));
+  segment.quotes.front().entry = 0;
+  CHECK_FALSE(with_segment(segment, {}));
+  // A run of quotes of a segment that is not there.
+  CHECK(with_segment(segment, {std::make_shared<const compress::Segment>(segment)}));
+  message.role = Role::kUser;  // the last turn
+  CHECK(with_segment(segment, {}));
 
   compress::Applied applied;
-  applied.kept = 1;  // nothing was sent before
-  compress::LogWriter keeps_nothing;
-  keeps_nothing.add(message);
-  keeps_nothing.add(applied);
-  CHECK(rejects(keeps_nothing));
+  CHECK_FALSE(with(applied));
+  applied.window_end = 2;
+  CHECK(with(applied));
+  applied = {};
+  applied.cut = {{1, 0, 0}};
+  CHECK(with(applied));
+  applied.cut = {{0, 6, 0}};  // behind the end of "Hello"
+  CHECK(with(applied));
+  applied.cut = {{0, 5, 0}};
+  CHECK_FALSE(with(applied));
+  applied.cut = {{0, 5, 0}, {0, 5, 0}};
+  CHECK(with(applied));
+  applied = {};
+  applied.evidence.emplace_back().entry = 1;
+  CHECK(with(applied));
+}
+
+TEST_CASE("a record refers to what there is, and only to that") {
+  const TokenCounter counter = byte_counter();
+  const CompressorOptions options;
+  compress::History history(options, counter);
+  Message message{.role = Role::kAssistant};
+  message.text = "One sentence. Another one.";
+  history.add(history.arriving(
+      message, 0, [](std::size_t) { return true; }, [](std::size_t) { return false; }));
+  const auto quote = [](std::size_t begin, std::string text) {
+    compress::Quote one;
+    one.role = Role::kAssistant;
+    one.begin = begin;
+    one.text = std::move(text);
+    return one;
+  };
+  const std::vector<std::vector<compress::Quote>> cases = {
+      {},
+      {quote(0, "One sentence. "), quote(14, "Another one.")},
+      {quote(14, "Another one."), quote(0, "One sentence. ")},  // not in order
+      {quote(0, "One sentence. "), quote(0, "One sentence. ")},
+      {quote(26, "")},
+      {quote(27, "read {}")},  // a call of a tool
+      {quote(14, "Another two.")},
+      {quote(SIZE_MAX, "x")},
+  };
+  for (const auto& quotes : cases) {
+    for (const auto& before : cases) {
+      compress::Segment old, segment;
+      old.end = segment.end = 1;
+      old.quotes = before;
+      segment.quotes = quotes;
+      const std::vector<compress::SegmentPtr> segments = {
+          std::make_shared<const compress::Segment>(old)};
+      compress::LogWriter log;
+      log.add(compress::record_of(segment, segments, history));
+      const std::string bytes = log.take();
+      compress::LogReader reader(bytes);
+      REQUIRE(reader.next() == compress::LogReader::Record::kSegment);
+      CHECK(reader.segment(segments, history).quotes == quotes);
+    }
+  }
+}
+
+TEST_CASE("the log grows by what is new, whatever the policy rewrites") {
+  for (const auto policy : {CompressionPolicy::kWindow, CompressionPolicy::kDedupSummaryTruncate,
+                            CompressionPolicy::kFrozenSegments}) {
+    CompressorOptions options;
+    options.policy = policy;
+    options.token_budget = 1500;
+    Compressor compressor(options, byte_counter());
+    std::size_t text = 0;
+    for (std::size_t i = 0; i < 400; ++i) {
+      Message user, reply{.role = Role::kAssistant};
+      user.text = "Crate " + std::to_string(i) + " holds spare parts. What else is in there?";
+      reply.text = "In crate " + std::to_string(i) + " there are lamps and also some cables.";
+      text += user.text.size() + reply.text.size();
+      compressor.add(user);
+      compressor.apply();
+      compressor.add(reply);
+    }
+    const std::string log = compressor.serialize();
+    CAPTURE(to_string(policy));
+    CHECK(log.size() < 12 * text);
+    const Compressor again = Compressor::deserialize(log, options, byte_counter());
+    CHECK(again.serialize() == log);
+    CHECK(same_messages(again.plan().messages, compressor.plan().messages));
+    CHECK(again.plan().stable_tokens == compressor.plan().stable_tokens);
+    CHECK(again.plan().invalidated_tokens == compressor.plan().invalidated_tokens);
+  }
 }
 
 }  // namespace

@@ -201,6 +201,21 @@ TEST_CASE("damaged JSON gives an Error or messages") {
   CHECK(refused > 10000);
 }
 
+TEST_CASE("refuses numbers and objects that the parser has no place for") {
+  CHECK(refusal("[1e999]") != "");
+  const auto with_members = [](std::size_t count) {
+    std::string json = "[{\"role\": \"user\", \"content\": \"a, b\", \"metadata\": [[1, 2], {";
+    for (std::size_t i = 0; i < count; ++i) {
+      json += i > 0 ? ",\"" : "\"";
+      json += std::to_string(i) + "\": [" + std::to_string(i) + ", {}]";
+    }
+    return json + "}]}]";
+  };
+  CHECK(messages_from_openai(with_members(0)).size() == 1);
+  CHECK(messages_from_openai(with_members(1024)).size() == 1);
+  CHECK(refusal(with_members(1025)) != "");
+}
+
 TEST_CASE("reads 100,000 messages in linear time") {
   const auto begin = std::chrono::steady_clock::now();
   std::string json = "[";

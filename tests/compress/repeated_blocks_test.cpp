@@ -47,6 +47,23 @@ TEST_CASE("what is short or different stays") {
   CHECK(known.find(many).empty());
 }
 
+TEST_CASE("texts that are too short for a block still count as texts") {
+  RepeatedBlocks known;
+  known.add("");
+  known.add("too short a text\n");
+  known.add(listing(0, 30));
+  CHECK(known.size() == 3);
+  const std::string text = listing(10, 12);
+  REQUIRE(known.find(text).size() == 1);
+  CHECK(known.find(text)[0].source == 2);
+  const std::string line(RepeatedBlocks::kMinBytes, 'x');
+  known.add(line);
+  REQUIRE(known.find(line).size() == 1);
+  CHECK(known.find(line)[0].source == 3);
+  known.add(std::string(RepeatedBlocks::kMinBytes - 1, 'y'));
+  CHECK(known.find(std::string(RepeatedBlocks::kMinBytes - 1, 'y')).empty());
+}
+
 TEST_CASE("white space at line ends and the form of characters do not count") {
   RepeatedBlocks known;
   std::string composed, decomposed;

@@ -131,3 +131,29 @@ TEST_CASE("self_consistency counts right orders") {
   CHECK(result["right_by_vote"] == 0);
   CHECK(result["right_by_single_sample"] == 0.0);
 }
+
+TEST_CASE("self_consistency counts an answer as right that is, also where a rule stops early") {
+  const Setup setup;
+  const auto& folder = setup.model.directory();
+  write_file(folder / "orders_prompt.txt", "Orders.\n");
+  const auto outcome_of = [&](const std::string& expected) {
+    write_file(folder / "orders_vote.tsv",
+               "one lamp\t" + expected + "\none lamp\tanother answer\n");
+    const Outcome outcome = run_example(
+        "self_consistency", {"--model", setup.model.path(), "--data", folder.string(), "--samples",
+                             "16", "--stop", "horizon", "--temperature", "0", "--json", "-"});
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    return outcome;
+  };
+  // At temperature 0 the model always says the same.
+  const std::string told = outcome_of("not this").err, mark = "the vote is wrong: ";
+  const std::size_t begin = told.find(mark);
+  REQUIRE(begin != std::string::npos);
+  const std::string said =
+      told.substr(begin + mark.size(), told.find('\n', begin) - begin - mark.size());
+  const json result = json::parse(outcome_of(said).out);
+  CHECK(result["right_by_vote"] == 1);
+  CHECK(result["right_by_single_sample"] == 1.0);
+  CHECK(result["right_greedy"] == 1);
+}

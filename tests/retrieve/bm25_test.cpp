@@ -66,6 +66,16 @@ TEST_CASE("BM25 scores are those of the formula") {
   CHECK(index.idf(term("e")) > index.idf(term("d")));
 }
 
+TEST_CASE("BM25 prefers the shorter of very long texts") {
+  const auto text_of = [](std::size_t words) {
+    std::string text = "needle";
+    for (std::size_t i = 1; i < words; ++i) text += " x";
+    return text;
+  };
+  const Bm25 index = index_of({text_of(100'000), text_of(120'000), text_of(300'000)});
+  CHECK(documents(index.search("needle", 3)) == Numbers{0, 1, 2});
+}
+
 TEST_CASE("BM25 prefers the newer of equals, and only what is wanted") {
   const Bm25 index = index_of({"same text", "same text", "same text", "other"});
   CHECK(documents(index.search("text", 2)) == Numbers{2, 1});

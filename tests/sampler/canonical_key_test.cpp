@@ -23,6 +23,7 @@ TEST_CASE("texts are one key whatever their case, spaces and dots") {
   CHECK(text("\u00E9\u3000b\u00A0c") == Key("\u00E9 b c"));  // wide and no-break spaces
   CHECK(text("\u7B54\u6848\u3002") == Key("\u7B54\u6848"));
   CHECK(text("\u200Bx\uFEFF") == Key("x"));
+  CHECK(text("\u200F\u05D0 \u202B.\u202C") == Key("\u05D0"));  // directions are no content
   CHECK(text("\u03A3") == Key("\u03C3"));
 }
 
@@ -59,6 +60,12 @@ TEST_CASE("numbers are numbers by default, everything else is text") {
   CHECK(key("$1,000.00") == Key("1000"));
   CHECK(key("1000 dollars") == Key("1000 dollars"));
   CHECK(key("1.2.3") == Key("1.2.3"));
+  CHECK(key("0.50") == key("1/2"));
+  CHECK(key("-0") == key("0"));
+  CHECK(key("1,234\u3002") == key("1234"));
+  CHECK(key("\u200F-5\u200E") == key("-5"));
+  CHECK(key("1e400") == Key("1e400"));  // too long for a fraction, and an answer all the same
+  CHECK(key("1/0") == Key("1/0"));
   CHECK(keys::number()("Oslo") == std::nullopt);
   CHECK(keys::number()("2/4") == Key("1/2"));
   CHECK(keys::letter()("(b)") == Key("B"));

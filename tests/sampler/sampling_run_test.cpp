@@ -118,6 +118,12 @@ TEST_CASE("the first wave is what the rule needs, and unanimous samples need no 
   }
 }
 
+TEST_CASE("a wave does not grow with samples that will not be needed") {
+  ScriptedSamples samples(scripts_of(std::vector<std::string>(4096, "18")));
+  CHECK(run(samples, options_of(4096, stop::Certified{0.05})).stopped_after == 9);
+  CHECK(samples.submitted() == 9);
+}
+
 TEST_CASE("neither the order in which samples end nor the waves decide anything") {
   std::mt19937 random(11);
   for (int trial = 0; trial < 300; ++trial) {
@@ -204,6 +210,15 @@ TEST_CASE("an error reaches the caller in its turn, when the others are cancelle
     CHECK(samples.running() == 0);
     CHECK(samples.all_cancelled_before_first_end());
   }
+  // Behind one that could not be begun nothing can count, so nothing else is begun.
+  std::vector<Script> refused = scripts_of(std::vector<std::string>(16, "a"));
+  for (std::size_t i = 5; i < 16; ++i) {
+    refused[i].submit_error = std::make_exception_ptr(std::runtime_error("refused"));
+  }
+  ScriptedSamples five(refused);
+  CHECK_THROWS_WITH(run(five, options_of(16, stop::None{})), "refused");
+  CHECK(five.submitted() == 6);
+  CHECK(five.running() == 0);
   // A sample that is not needed may fail as it likes.
   std::vector<Script> scripts = scripts_of(std::vector<std::string>(16, "a"));
   scripts[12].error = std::make_exception_ptr(std::runtime_error("sample 12"));
@@ -304,6 +319,17 @@ TEST_CASE("a callback's false, the stop token and the timeout end it with what i
   });
   CHECK(result.end == SamplingEnd::kStopped);
   CHECK(result.stopped_after == 2);
+  // What has ended by then, but is not counted, does not count any more.
+  source = {};
+  params.stop = source.get_token();
+  ScriptedSamples at_once(scripts_of(std::vector<std::string>(8, "a")));
+  result = run(at_once, options_of(8, stop::None{}), params, [&](const SampleEvent&) {
+    source.request_stop();
+    return true;
+  });
+  CHECK(result.end == SamplingEnd::kStopped);
+  CHECK(result.stopped_after == 0);
+  CHECK(at_once.running() == 0);
   ScriptedSamples never(scripts);
   result = run(never, options_of(8, stop::None{}), params);
   CHECK(result.end == SamplingEnd::kStopped);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sampler over a real engine with a tiny random model.
+#include <array>
 #include <set>
+#include <span>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -73,6 +76,102 @@ TEST_CASE("sample i is sample i, for any number of samples, wave and threads") {
   }
 }
 
+TEST_CASE("64 samples among 20 other requests in a pool too small for them are the same samples") {
+  const TinyModelFile file;
+  const std::vector<TokenId> prompt = random_ids(50, 11);
+  GenerateParams params = params_of(5);
+  params.max_tokens = 100;  // more than is set aside at the start, so that they run short
+  std::vector<std::string> expected;
+  {
+    Engine engine(file.options());
+    for (params.sample = 0; params.sample < 64; ++params.sample) {
+      expected.push_back(fingerprint(engine.generate(prompt, params)));
+    }
+    params.sample = 0;
+  }
+  for (const unsigned threads : {1U, 2U}) {
+    EngineOptions small = file.options();
+    small.threads = threads;
+    small.kv_pool_bytes = 20 * Engine(small).model().pool_bytes_per_block;
+    Engine engine(small);
+    std::vector<Generation> others;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      others.push_back(engine.submit(random_ids(20 + 7 * i, 100 + i), {.max_tokens = 60}));
+    }
+    for (const bool cached : {false, true}) {
+      CAPTURE(threads, cached);
+      if (!cached) engine.cache().clear();
+      const auto result =
+          SelfConsistencySampler(engine, parity_vote(64, stop::None{})).sample(prompt, params);
+      REQUIRE(result.samples.size() == 64);
+      for (std::size_t i = 0; i < 64; ++i) {
+        CAPTURE(i);
+        REQUIRE(fingerprint(result.samples[i].result) == expected[i]);
+      }
+    }
+    for (Generation& other : others) other.wait();
+    CHECK(engine.stats().preemptions > 0);
+    CHECK(engine.cache().stats().blocks_in_use == 0);
+  }
+}
+
+TEST_CASE("a callback that narrows each token stalls nobody in a small pool") {
+  const TinyModelFile file;
+  const std::vector<TokenId> prompt = random_ids(50, 12);
+  GenerateParams params = params_of(6);
+  params.max_tokens = 40;
+  params.allowed_tokens = [](std::span<const TokenId> so_far) {
+    return random_ids(20, static_cast<std::uint32_t>(so_far.size()));
+  };
+  std::array<std::vector<std::string>, 2> fingerprints;
+  for (const bool small : {false, true}) {
+    EngineOptions options = file.options();
+    if (small) options.kv_pool_bytes = 10 * Engine(options).model().pool_bytes_per_block;
+    Engine engine(options);
+    const auto result =
+        SelfConsistencySampler(engine, parity_vote(16, stop::None{})).sample(prompt, params);
+    for (const Sample& sample : result.samples) {
+      fingerprints[small ? 1 : 0].push_back(fingerprint(sample.result));
+    }
+  }
+  CHECK(fingerprints[0].size() == 16);
+  CHECK(fingerprints[0] == fingerprints[1]);
+}
+
+TEST_CASE("noise in the KV passes through: each sample has its own, and says so") {
+  const TinyModelFile file;
+  EngineOptions engine_options = file.options();
+  engine_options.kv_type = KvType::kF32;
+  Engine engine(engine_options);
+  const std::vector<TokenId> prompt = random_ids(40, 13);
+  auto options = parity_vote(4, stop::None{});
+  options.temperatures = {0.0f};  // greedy: nothing but the noise can tell samples apart
+  GenerateParams params = params_of(7);
+  const auto sample = [&] {
+    return SelfConsistencySampler(engine, options).sample(prompt, params);
+  };
+  const auto exact = sample();
+  params.kv_noise = 0.5f;
+  const auto noisy = sample();
+  std::set<std::string> different;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const GenerateResult& result = noisy.samples[i].result;
+    CHECK(exact.samples[i].result.kv_noise == 0.0f);
+    CHECK(fingerprint(exact.samples[i].result) == fingerprint(exact.samples[0].result));
+    CHECK(result.kv_noise == 0.5f);
+    CHECK(fingerprint(result) != fingerprint(exact.samples[i].result));
+    different.insert(fingerprint(result));
+    GenerateParams alone = params;
+    alone.temperature = 0.0f;
+    alone.sample = i;
+    CHECK(fingerprint(engine.generate_with_cache(prompt, alone)) == fingerprint(result));
+  }
+  CHECK(different.size() == 4);
+  // What others find in the cache is exact.
+  params.kv_noise = 0.0f;
+  CHECK(fingerprint(sample().samples[0].result) == fingerprint(exact.samples[0].result));
+}
+
 TEST_CASE("a rule stops early with the same tally, however many run at once") {
   const TinyModelFile file;
   Engine engine(file.options());
@@ -143,6 +242,58 @@ TEST_CASE("errors and ends of an engine come through, and it works on") {
   CHECK(result.stopped_after < 4);
   CHECK(sampler.sample(prompt, params_of(1)).stopped_after == 4);
   CHECK_THROWS_AS(SelfConsistencySampler(engine, parity_vote(0, stop::None{})), Error);
+}
+
+TEST_CASE("nothing runs any more when an exception has passed through") {
+  const TinyModelFile file;
+  Engine engine(file.options());
+  const std::vector<TokenId> prompt = random_ids(40, 5);
+  const auto give_up = [] { throw std::runtime_error("no more"); };
+  const auto check = [&](const SelfConsistencyOptions& options, const GenerateParams& params,
+                         const SampleEventCallback& on_event) {
+    const SelfConsistencySampler sampler(engine, options);
+    CHECK_THROWS_WITH(sampler.sample(prompt, params, on_event), "no more");
+    CHECK(engine.cache().stats().blocks_in_use == 0);
+  };
+  auto options = parity_vote(8, stop::None{});
+  GenerateParams params = params_of(2);
+  params.max_tokens = 60;
+  using Kind = SampleEvent::Kind;
+  for (const Kind kind : {Kind::kText, Kind::kSampleDone, Kind::kVoteChanged, Kind::kStopped}) {
+    check(options, params, [&](const SampleEvent& event) {
+      if (event.kind == kind) give_up();
+      return true;
+    });
+  }
+  auto throwing = options;
+  throwing.extract = [&](std::string_view) -> std::optional<std::string> {
+    give_up();
+    return {};
+  };
+  check(throwing, params, {});
+  throwing = options;
+  throwing.key = [&](std::string_view) -> std::optional<std::string> {
+    give_up();
+    return {};
+  };
+  check(throwing, params, {});
+  throwing = options;
+  throwing.score = [&](const Sample&) {
+    give_up();
+    return 0.0;
+  };
+  check(throwing, params, {});
+  params.on_prefill = [&](std::size_t, std::size_t) { give_up(); };
+  check(options, params, {});
+  params.on_prefill = {};
+  // In the middle of a wave: the engine asks for what may follow when a sample is submitted.
+  int asked = 0;
+  params.allowed_tokens = [&](std::span<const TokenId> so_far) -> std::vector<TokenId> {
+    if (so_far.empty() && ++asked == 5) give_up();
+    return {};
+  };
+  check(options, params, {});
+  CHECK(asked == 5);
 }
 
 TEST_CASE("two threads may sample at once") {

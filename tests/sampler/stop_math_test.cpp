@@ -112,6 +112,80 @@ TEST_CASE("the integers decide as the formula does") {
   }
 }
 
+TEST_CASE("the fewest votes that certify are those of exact fractions") {
+  // From integrals as fractions of unbounded integers, by parts: with n = a + b,
+  //   I(a, b) = b / (a + 1) I(a + 1, b - 1) - 2^-(n + 1) / (a + 1),
+  //   I(n, 0) = (1 - 2^-(n + 1)) / (n + 1),  E(a, b) = 2^(n + 1) I(a, b),
+  // and of alpha as the double is. Entry b: the smallest leader against b votes; behind the last
+  // one there is none with 102 votes in all.
+  struct Row {
+    double alpha;
+    std::size_t rank;
+    std::vector<std::size_t> leaders;
+  };
+  const std::vector<Row> rows = {
+      {0.5, 1, {4,  7,  9,  12, 13, 15, 17, 19, 21, 22, 24, 25, 27, 29, 30, 32, 33, 35, 36, 38,
+                39, 40, 42, 43, 45, 46, 48, 49, 50, 52, 53, 54, 56, 57, 59, 60, 61, 63, 64}},
+      {0.2, 1, {6,  9,  12, 14, 16, 18, 20, 21, 23, 25, 27, 28, 30, 31, 33, 35, 36, 38, 39,
+                41, 42, 44, 45, 47, 48, 50, 51, 53, 54, 55, 57, 58, 60, 61, 62, 64, 65}},
+      {0.05, 1, {9,  12, 14, 17, 19, 21, 23, 25, 27, 29, 30, 32, 34, 36, 37, 39, 40, 42,
+                 44, 45, 47, 48, 50, 51, 53, 54, 56, 57, 59, 60, 62, 63, 65, 66, 68}},
+      {0.05, 2, {10, 14, 16, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 38, 40, 42, 44,
+                 45, 47, 49, 50, 52, 53, 55, 56, 58, 60, 61, 63, 64, 66, 67, 69}},
+      {0.05, 3, {12, 15, 18, 20, 23, 25, 27, 29, 31, 33, 35, 37, 38, 40, 42, 44,
+                 45, 47, 49, 50, 52, 54, 55, 57, 59, 60, 62, 63, 65, 66, 68, 69}},
+      {0.01, 40, {22, 26, 29, 32, 35, 38, 40, 42, 45, 47, 49, 51, 53,
+                  55, 57, 59, 61, 63, 65, 67, 69, 71, 72, 74, 76}},
+      {1e-4, 7, {24, 28, 31, 34, 37, 40, 42, 45, 47, 49, 52, 54,
+                 56, 58, 60, 62, 64, 66, 68, 70, 72, 73, 75, 77}},
+      {0x1p-20, 1, {26, 30, 33, 37, 39, 42, 45, 47, 50, 52, 54, 56,
+                    59, 61, 63, 65, 67, 69, 71, 73, 75, 76, 78}},
+      {0.5, 4096, {30, 34, 38, 41, 44, 47, 50, 52, 55, 57, 60,
+                   62, 64, 66, 68, 71, 73, 75, 77, 79, 81}},
+      {0x1p-20, 4096, {50, 55, 59, 63, 66, 69, 72, 75, 78, 81, 84, 86, 89}},
+  };
+  for (const Row& row : rows) {
+    const std::uint64_t alpha = probability_units(row.alpha);
+    for (std::size_t b = 0; b <= 60; ++b) {
+      const std::size_t first = b < row.leaders.size() ? row.leaders[b] : kMaxCertifiedVotes + 1;
+      for (std::size_t a = 0; a <= kMaxCertifiedVotes; ++a) {
+        const bool expected = a >= first && a + b <= kMaxCertifiedVotes;
+        if (is_certified(a, b, row.rank, alpha) != expected) {
+          FAIL("a " << a << ", b " << b << ", rank " << row.rank << ", alpha " << row.alpha);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an alpha that is too small by the last bit of a double certifies nothing") {
+  // The largest double below 3 r (r + 1) / (2 E(a, b)), from exact fractions.
+  struct Edge {
+    std::size_t leader, runner_up, rank;
+    double alpha;
+  };
+  for (const Edge& edge : std::vector<Edge>{
+           {6, 0, 1, 0x1.52a54a952a54ap-3},
+           {9, 0, 1, 0x1.e0781e0781e07p-6},
+           {9, 0, 2, 0x1.685a1685a1685p-4},
+           {11, 0, 3, 0x1.b01b01b01b01bp-5},
+           {12, 1, 1, 0x1.11400b02949adp-5},
+           {20, 5, 2, 0x1.7be18c2565560p-3},
+           {40, 20, 1, 0x1.5659d167d0bb5p-2},
+           {66, 35, 1, 0x1.9ea445219e760p-4},
+           {65, 37, 1, 0x1.08fda25408c7dp-2},
+           {64, 37, 1, 0x1.4ebc1475ea81bp-2},
+           {60, 10, 40, 0x1.ec52e33a5487ap-16},
+           {30, 3, 7, 0x1.db890befafa1bp-11},
+           {25, 0, 1, 0x1.3800004e00001p-20},
+       }) {
+    CAPTURE(edge.leader, edge.runner_up, edge.rank);
+    const std::uint64_t below = probability_units(edge.alpha);
+    CHECK_FALSE(is_certified(edge.leader, edge.runner_up, edge.rank, below));
+    CHECK(is_certified(edge.leader, edge.runner_up, edge.rank, below + 1));
+  }
+}
+
 TEST_CASE("beyond 128 bits nothing is certified") {
   const std::uint64_t alpha = probability_units(0.05);
   CHECK(is_certified(102, 0, 1, alpha));

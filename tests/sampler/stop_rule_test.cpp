@@ -59,6 +59,31 @@ TEST_CASE("Certified asks the certificate, also at the end") {
   CHECK(votes_needed(stop::Certified{0.01}, standing(0, 0), 8) == 8);  // out of reach
 }
 
+TEST_CASE("how many votes are needed is what counting up finds, whatever may follow") {
+  CHECK(votes_needed(stop::Certified{0.05}, standing(0, 0), 4096) == 9);
+  CHECK(votes_needed(stop::Certified{0.05}, standing(60, 34), 300) == 8);
+  // The certificate ends at 102 votes; what it cannot say by then it will not say later.
+  CHECK(votes_needed(stop::Certified{0.05}, standing(51, 50), 300) == 300);
+  CHECK(votes_needed(stop::Certified{0.05}, standing(52, 50), 300) == 300);
+  CHECK(votes_needed(stop::Certified{0.05}, standing(90, 50), 300) == 300);
+  for (const StopRule& rule : {StopRule(stop::None{}), StopRule(stop::Lossless{}),
+                               StopRule(stop::Certified{0.05}), StopRule(stop::Horizon{0.01})}) {
+    for (const std::size_t remaining : {1U, 2U, 7U, 40U, 130U}) {
+      for (std::size_t leader = 0; leader <= 60; leader += 4) {
+        for (std::size_t runner_up = 0; runner_up <= leader; runner_up += 3) {
+          std::size_t votes = 1;
+          while (votes < remaining &&
+                 !may_stop(rule, standing(leader + votes, runner_up), remaining - votes)) {
+            ++votes;
+          }
+          CAPTURE(rule.index(), remaining, leader, runner_up);
+          REQUIRE(votes_needed(rule, standing(leader, runner_up), remaining) == votes);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("Horizon weighs what is left") {
   CHECK(may_stop(stop::Horizon{0.01}, standing(5, 0), 11));
   CHECK_FALSE(may_stop(stop::Horizon{0.01}, standing(4, 0), 12));

@@ -31,10 +31,11 @@ TEST_CASE("the mean of log-probabilities in whole units") {
 
 TEST_CASE("confidence weights are exponentials in whole units") {
   CHECK(confidence_weight(0, 1.0) == kFullWeight);
-  for (const double temperature : {0.5, 1.0, 3.0}) {
+  for (const double temperature : {0.01, 0.07, 0.5, 0.7, 1.0, 3.0, 99.9}) {
     std::uint64_t last = kFullWeight;
     for (double mean = 0.0; mean > -6.0; mean -= 0.01) {
-      const double expected = std::exp(mean / temperature) * kFullWeight;
+      const double expected =
+          std::exp(static_cast<double>(units(mean)) / kLogprobUnit / temperature) * kFullWeight;
       const std::uint64_t weight = confidence_weight(units(mean), temperature);
       CAPTURE(mean, temperature, expected);
       REQUIRE(std::abs(static_cast<double>(weight) - expected) <= 1.0 + expected * 1e-5);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef INCIPIT_COMPRESS_ASCII_H_
-#define INCIPIT_COMPRESS_ASCII_H_
+#ifndef INCIPIT_TEXT_ASCII_H_
+#define INCIPIT_TEXT_ASCII_H_
 
 #include <cstddef>
 #include <string_view>
 
-namespace incipit::compress {
+namespace incipit::text {
 
 // Of one byte, whatever the locale; false for bytes beyond ASCII.
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -22,12 +22,21 @@ constexpr bool is_ascii(char c) noexcept { return static_cast<unsigned char>(c) 
 constexpr char to_lower(char c) noexcept {
   return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
 }
+constexpr char to_upper(char c) noexcept {
+  return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c;
+}
 
-/// Without white space at its ends.
-constexpr std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+/// `text` without what `is_dropped` says at its ends.
+template <class Predicate>
+constexpr std::string_view trimmed(std::string_view text, Predicate is_dropped) {
+  while (!text.empty() && is_dropped(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_dropped(text.back())) text.remove_suffix(1);
   return text;
+}
+
+/// `text` without white space at its ends.
+constexpr std::string_view trimmed(std::string_view text) noexcept {
+  return trimmed(text, is_space);
 }
 
 /// The end of the line that begins at `begin`, its line feed included.
@@ -36,6 +45,6 @@ constexpr std::size_t line_end(std::string_view text, std::size_t begin) noexcep
   return feed == std::string_view::npos ? text.size() : feed + 1;
 }
 
-}  // namespace incipit::compress
+}  // namespace incipit::text
 
-#endif  // INCIPIT_COMPRESS_ASCII_H_
+#endif  // INCIPIT_TEXT_ASCII_H_
