@@ -222,6 +222,29 @@ bool TokenSampler::holds_enough() const {
          static_cast<double>(params_.top_p) * static_cast<double>(mass_);
 }
 
+/// Keeps the fewest of the likeliest that have `wanted` together, one at least. By halves instead
+/// of sorting: behind a prompt that leaves much open there are tens of thousands.
+void TokenSampler::keep_mass(double wanted) {
+  const auto at = [&](std::size_t i) {
+    return candidates_.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  std::uint64_t sum = 0;  // of those in front of `first`: they stay, the ones from `last` on go
+  std::size_t first = 0, last = candidates_.size();
+  while (last - first > 1) {
+    const std::size_t middle = first + (last - first) / 2;
+    std::nth_element(at(first), at(middle), at(last), kLikelier);
+    std::uint64_t half = 0;
+    for (std::size_t i = first; i < middle; ++i) half += mass_of(candidates_[i].weight);
+    if (static_cast<double>(sum + half) >= wanted) {
+      last = middle;
+    } else {
+      sum += half;
+      first = middle;
+    }
+  }
+  candidates_.resize(last);
+}
+
 void TokenSampler::truncate() {
   const auto k = static_cast<std::size_t>(params_.top_k);
   std::uint64_t total = mass_;
@@ -235,14 +258,7 @@ void TokenSampler::truncate() {
     for (const Candidate& candidate : candidates_) total += mass_of(candidate.weight);
   }
   if (params_.top_p < 1.0f) {
-    std::ranges::sort(candidates_, kLikelier);
-    const double wanted = static_cast<double>(params_.top_p) * static_cast<double>(total);
-    std::uint64_t sum = 0;
-    std::size_t kept = 0;
-    while (kept < candidates_.size() && (kept == 0 || static_cast<double>(sum) < wanted)) {
-      sum += mass_of(candidates_[kept++].weight);
-    }
-    candidates_.resize(kept);
+    keep_mass(static_cast<double>(params_.top_p) * static_cast<double>(total));
   }
   std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < params_.min_p; });
   std::ranges::sort(candidates_, {}, &Candidate::id);

@@ -58,6 +58,7 @@ class TokenSampler {
   void collect(std::span<const float> scores, float least);
   void collect_likeliest(std::span<const float> scores);
   bool holds_enough() const;
+  void keep_mass(double wanted);
   void truncate();
   TokenId draw(std::uint32_t position);
   TokenId draw_candidate(std::uint32_t position) const;

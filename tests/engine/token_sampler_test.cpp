@@ -141,6 +141,46 @@ TEST_CASE("top_k and top_p look as far into the tail as they must") {
   CHECK(counts.rbegin()->first <= 1600);
 }
 
+TEST_CASE("top_p keeps the fewest of the likeliest that have its share, however flat they are") {
+  for (const float spread : {0.0f, 0.01f, 1.0f, 6.0f}) {
+    for (const float top_p : {1e-6f, 0.1f, 0.5f, 0.95f, 0.9999f}) {
+      for (const std::size_t size : {1u, 2u, 3u, 255u, 5000u}) {
+        std::vector<float> logits(size);
+        double sum = 0;
+        for (std::size_t i = 0; i < size; ++i) {  // about 16 tokens share each value
+          logits[i] = spread * static_cast<float>(i * 7919 % (size / 16 + 1)) /
+                      static_cast<float>(size / 16 + 1);
+          sum += std::exp(static_cast<double>(logits[i]));
+        }
+        GenerateParams params = at_temperature(1.0f);
+        params.top_p = top_p;
+        TokenSampler sampler(params, {}, size);
+        const TokenId token = sampler.choose(logits, 0, {});
+        const auto kept = sampler.drawn(token, size).top;
+        CAPTURE(spread, top_p, size);
+        REQUIRE_FALSE(kept.empty());
+        double share = 0, last = 0;
+        std::vector<bool> is_kept(size);
+        for (const auto& entry : kept) {
+          const auto id = static_cast<std::size_t>(entry.id);
+          is_kept[id] = true;
+          last = std::exp(static_cast<double>(logits[id])) / sum;
+          share += last;
+        }
+        CHECK(share >= static_cast<double>(top_p) - 1e-5);
+        CHECK((kept.size() == 1 || share - last <= static_cast<double>(top_p) + 1e-5));
+        // Nobody who is likelier, or as likely with a lower id, is missing.
+        const auto worst = static_cast<std::size_t>(kept.back().id);
+        for (std::size_t i = 0; i < size; ++i) {
+          const bool before =
+              logits[i] > logits[worst] || (logits[i] == logits[worst] && i < worst);
+          if (before && !is_kept[i]) FAIL("token " << i << " is missing");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("top_k and top_p rank by score where probabilities round to the same") {
   const std::vector<float> logits = {0.1f, std::nextafter(0.1f, 1.0f), 0.05f};
   GenerateParams params = at_temperature(2.0f);
