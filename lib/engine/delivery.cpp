@@ -11,8 +11,9 @@ Delivery::Delivery(Scheduler& scheduler, std::shared_ptr<Request> request)
   if (request_->params.allowed_tokens) {
     request_->set_allowed(request_->params.allowed_tokens({}));
   }
-  scheduler_.submit(request_);
+  // Before it is submitted: who has been told to stop already must not compute anything.
   on_stop_.emplace(request_->params.stop, [this] { cancel(FinishReason::kStopped); });
+  scheduler_.submit(request_);
 }
 
 // Until the box is closed the scheduler may still have work on the way that belongs to it.

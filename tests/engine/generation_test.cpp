@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engine::submit() and what it returns.
 #include <atomic>
+#include <stop_token>
 #include <thread>
 
 #include "engine/tiny_engine.h"
@@ -202,4 +203,18 @@ TEST_CASE("submitted requests are validated as others are") {
   CHECK(fingerprint(engine.submit(ids, whole_rows(engine, 4)).wait()) == expected);
   CHECK(engine.cache().stats().validations >= 1);
   CHECK(engine.cache().stats().mismatches == 0);
+}
+
+TEST_CASE("who has been told to stop before it begins computes nothing") {
+  const TinyModelFile file;
+  Engine engine(file.options());
+  std::stop_source stopped;
+  stopped.request_stop();
+  for (int i = 0; i < 200; ++i) {
+    GenerateParams params;
+    params.max_tokens = 1;
+    params.stop = stopped.get_token();
+    REQUIRE(engine.generate(random_ids(8, 2), params).finish == FinishReason::kStopped);
+  }
+  CHECK(engine.stats().steps == 0);
 }
