@@ -2,6 +2,7 @@
 #include "engine/token_sampler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/check.h"
@@ -22,6 +23,10 @@ constexpr std::size_t kBlock = 256;
 
 // The logarithm of a weight without a mass.
 constexpr float kVanishes = -28.5f;
+
+// Bins of scores per unit of their distance from the best one, over the temperature.
+constexpr float kBinsPerUnit = 64.0f;
+constexpr std::size_t kBins = 1825;  // down to kVanishes
 
 /// The probability of a weight in fixed point; none for e^kVanishes. With 2^24 tokens the sum still
 /// fits 64 bits.
@@ -100,7 +105,8 @@ TokenId TokenSampler::choose(std::span<const float> logits, std::uint32_t positi
   const TokenId best = likeliest(scores);
   certain_ = true;
   if (params_.temperature == 0.0f) return best;
-  weigh(scores, scores[static_cast<std::size_t>(best)]);
+  best_ = scores[static_cast<std::size_t>(best)];
+  weigh(scores);
   if (mass_ == 0) return best;  // it is infinite, or the temperature all but zero
   certain_ = false;
   if (!truncates()) return draw(position);
@@ -169,11 +175,11 @@ std::span<const float> TokenSampler::adjust(std::span<const float> logits, const
   return adjusted_;
 }
 
-void TokenSampler::weigh(std::span<const float> scores, float best) {
+void TokenSampler::weigh(std::span<const float> scores) {
   INCIPIT_CHECK(scores.size() <= weights_.size());
   const float inverse = 1.0f / params_.temperature;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const float logarithm = (scores[i] - best) * inverse;
+    const float logarithm = (scores[i] - best_) * inverse;
     weights_[i] = logarithm > kVanishes ? logarithm : kVanishes;  // NaN too
   }
   // A loop of its own: in one with the comparison the compiler finds no vectors.
@@ -222,46 +228,55 @@ bool TokenSampler::holds_enough() const {
          static_cast<double>(params_.top_p) * static_cast<double>(mass_);
 }
 
-/// Keeps the fewest of the likeliest that have `wanted` together, one at least. By halves instead
-/// of sorting: behind a prompt that leaves much open there are tens of thousands.
-void TokenSampler::keep_mass(double wanted) {
-  const auto at = [&](std::size_t i) {
-    return candidates_.begin() + static_cast<std::ptrdiff_t>(i);
+/// Keeps the fewest of the likeliest that are enough(how many, their mass), one at least. Behind a
+/// prompt that leaves much open there are tens of thousands, so only those of one bin are sorted.
+template <class Enough>
+void TokenSampler::keep_fewest(Enough enough) {
+  // Tokens of higher score are never in a higher bin.
+  const auto bin_of = [best = best_, inverse = 1.0f / params_.temperature](float score) {
+    const float depth = (best - score) * inverse * kBinsPerUnit;
+    return depth < static_cast<float>(kBins - 1) ? static_cast<std::size_t>(depth) : kBins - 1;
   };
-  std::uint64_t sum = 0;  // of those in front of `first`: they stay, the ones from `last` on go
-  std::size_t first = 0, last = candidates_.size();
-  while (last - first > 1) {
-    const std::size_t middle = first + (last - first) / 2;
-    std::nth_element(at(first), at(middle), at(last), kLikelier);
-    std::uint64_t half = 0;
-    for (std::size_t i = first; i < middle; ++i) half += mass_of(candidates_[i].weight);
-    if (static_cast<double>(sum + half) >= wanted) {
-      last = middle;
-    } else {
-      sum += half;
-      first = middle;
-    }
+  bins_.assign(kBins, {});
+  for (const Candidate& candidate : candidates_) {
+    Bin& bin = bins_[bin_of(candidate.score)];
+    ++bin.count;
+    bin.mass += mass_of(candidate.weight);
   }
-  candidates_.resize(last);
+  Bin sum;
+  std::size_t edge = 0;
+  for (; edge < kBins; ++edge) {
+    const Bin with{sum.count + bins_[edge].count, sum.mass + bins_[edge].mass};
+    if (with.count > 0 && enough(with.count, with.mass)) break;
+    sum = with;
+  }
+  if (edge == kBins) return;
+  edge_.clear();
+  std::ranges::copy_if(candidates_, std::back_inserter(edge_),
+                       [&](const Candidate& c) { return bin_of(c.score) == edge; });
+  std::ranges::sort(edge_, kLikelier);
+  std::size_t last = 0;
+  for (; last + 1 < edge_.size(); ++last) {
+    sum.mass += mass_of(edge_[last].weight);
+    if (enough(++sum.count, sum.mass)) break;
+  }
+  std::erase_if(candidates_, [&](const Candidate& c) { return kLikelier(edge_[last], c); });
 }
 
 void TokenSampler::truncate() {
   const auto k = static_cast<std::size_t>(params_.top_k);
   std::uint64_t total = mass_;
-  if (k > 0 && k < candidates_.size()) {
-    std::ranges::nth_element(candidates_, candidates_.begin() + static_cast<std::ptrdiff_t>(k),
-                             kLikelier);
-    candidates_.resize(k);
-  }
   if (k > 0) {
+    keep_fewest([&](std::size_t count, std::uint64_t) { return count >= k; });
     total = 0;
     for (const Candidate& candidate : candidates_) total += mass_of(candidate.weight);
   }
   if (params_.top_p < 1.0f) {
-    keep_mass(static_cast<double>(params_.top_p) * static_cast<double>(total));
+    const double wanted = static_cast<double>(params_.top_p) * static_cast<double>(total);
+    keep_fewest(
+        [&](std::size_t, std::uint64_t mass) { return static_cast<double>(mass) >= wanted; });
   }
   std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < params_.min_p; });
-  std::ranges::sort(candidates_, {}, &Candidate::id);
 }
 
 /// Uniform over [0, total) to within 2^-7 of a unit of mass.

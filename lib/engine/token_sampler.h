@@ -52,13 +52,18 @@ class TokenSampler {
     float weight;  // see weights_
     TokenId id;
   };
+  struct Bin {
+    std::size_t count = 0;
+    std::uint64_t mass = 0;
+  };
   std::span<const float> adjust(std::span<const float> logits, const Limits& limits);
-  void weigh(std::span<const float> scores, float best);
+  void weigh(std::span<const float> scores);
   bool truncates() const;
   void collect(std::span<const float> scores, float least);
   void collect_likeliest(std::span<const float> scores);
   bool holds_enough() const;
-  void keep_mass(double wanted);
+  template <class Enough>
+  void keep_fewest(Enough enough);
   void truncate();
   TokenId draw(std::uint32_t position);
   TokenId draw_candidate(std::uint32_t position) const;
@@ -72,8 +77,11 @@ class TokenSampler {
   std::vector<float> weights_;
   std::vector<std::uint64_t> block_masses_;
   std::uint64_t mass_ = 0;
+  float best_ = 0.0f;                  // the largest score
   bool certain_ = true;                // the last choice had no alternative
   std::vector<Candidate> candidates_;  // what top_k, top_p and min_p leave, by id
+  std::vector<Bin> bins_;              // of keep_fewest: candidates by score
+  std::vector<Candidate> edge_;        // those of the bin that is kept in part
 };
 
 }  // namespace incipit::engine
