@@ -23,23 +23,24 @@ using text::to_lower;
 
 // Filters that let most words and characters pass by the tables.
 
-/// For each first letter, the bits of the lengths of the words in tables.
-constexpr auto kWordLengths = [] {
-  std::array<std::uint32_t, 26> lengths = {};
-  const auto add = [&](const auto& table) {
-    for (const std::string_view word : table) {
-      lengths[static_cast<std::size_t>(word[0] - 'a')] |= std::uint32_t{1} << word.size();
-    }
-  };
-  add(kLogicWords);
-  add(kNumberWords);
-  return lengths;
+constexpr std::size_t kWordMarks = 4096;
+/// By its length, the first two letters and the last one, for a word of at least two.
+constexpr std::size_t mark_of(std::string_view word) {
+  std::size_t mark = word.size();
+  for (const char c : {word[0], word[1], word.back()})
+    mark = mark * 31 + static_cast<unsigned char>(c);
+  return mark % kWordMarks;
+}
+/// Whether a word in tables has such a mark.
+constexpr auto kTableMarks = [] {
+  std::array<bool, kWordMarks> marks = {};
+  for (const std::string_view word : kLogicWords) marks[mark_of(word)] = true;
+  for (const std::string_view word : kNumberWords) marks[mark_of(word)] = true;
+  return marks;
 }();
 
 bool may_be_in_tables(std::string_view lower) {
-  constexpr std::size_t kMost = 31;
-  return !lower.empty() && is_lower(lower[0]) && lower.size() <= kMost &&
-         (kWordLengths[static_cast<std::size_t>(lower[0] - 'a')] >> lower.size() & 1) != 0;
+  return lower.size() >= 2 && kTableMarks[mark_of(lower)];
 }
 
 constexpr std::size_t kFronts = 4096;

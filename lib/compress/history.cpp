@@ -7,6 +7,7 @@
 #include "compress/boilerplate.h"
 #include "compress/compaction.h"
 #include "compress/pieces.h"
+#include "retrieve/terms.h"
 
 namespace incipit::compress {
 namespace {
@@ -23,6 +24,13 @@ std::string name_of(const Entry& entry, std::size_t i) {
   std::string name("#");
   name += std::to_string(i + 1);
   return name;
+}
+
+Features features_of(std::string_view text) {
+  Features features;
+  features.terms = retrieve::terms_of(text);
+  features.sketch = make_sketch(text, features.terms);
+  return features;
 }
 
 bool may_change(const Message& message) {
@@ -91,11 +99,10 @@ Arrival History::arriving(const Message& message, std::size_t applied,
     if (j < applied && !rewrites) continue;
     Entry settled = entries_[j];
     compress_arrival(settled, given, is_live);
-    if (!settled.changed) continue;
     for (const std::string& handle : settled.handles) {
       given.emplace(handle, static_cast<std::uint32_t>(j));
     }
-    settled.digest = digest_of(settled.shown());
+    if (settled.changed) settled.digest = digest_of(settled.shown());
     arrival.settled.emplace_back(j, std::move(settled));
   }
   return arrival;
@@ -118,8 +125,8 @@ void History::compress_arrival(Entry& entry, const Handles& given,
   if (!options_.compress_on_arrival || !may_change(entry.message)) return;
   const std::string& original = entry.message.text;
   const std::string handle = handle_for(original, given);
-  if (!entry.sketch) entry.sketch = make_sketch(original);
-  if (const auto found = duplicates_.find(*entry.sketch)) {
+  if (!entry.features) entry.features = features_of(original);
+  if (const auto found = duplicates_.find(entry.features->sketch)) {
     const std::size_t source = duplicate_entries_[*found];
     if (is_live(source)) {
       change_text(
@@ -217,13 +224,14 @@ void History::add(Arrival arrival) {
 
 void History::remember(std::size_t i) {
   Entry& entry = entries_[i];
-  std::optional<Sketch> sketch = std::exchange(entry.sketch, std::nullopt);
+  std::optional<Features> features = std::exchange(entry.features, std::nullopt);
   const auto number = static_cast<std::uint32_t>(i);
   for (const std::string& handle : entry.handles) handles_.emplace(handle, number);
   if (entry.fate == MessageFate::kDuplicate) return;  // the other one is found
   if (entry.message.ephemeral) return;
   if (options_.compress_on_arrival && !entry.message.text.empty()) {
-    duplicates_.add(sketch ? *std::move(sketch) : make_sketch(entry.message.text));
+    if (!features) features = features_of(entry.message.text);
+    duplicates_.add(std::move(features->sketch));
     duplicate_entries_.push_back(number);
     if (entry.message.role == Role::kTool) {
       blocks_.add(entry.shown().text);
@@ -239,10 +247,13 @@ void History::remember(std::size_t i) {
     index_.add(span.of(text));
     passages_.push_back({number, span});
   };
-  if (text.size() <= kLongMessage) {
-    if (!text.empty()) index({0, text.size()});
+  if (text.empty()) return;
+  if (text.size() <= kLongMessage && features && !entry.changed) {
+    index_.add(features->terms);
+    passages_.push_back({number, {0, text.size()}});
     return;
   }
+  if (text.size() <= kLongMessage) return index({0, text.size()});
   text::Span passage;
   for (const Piece& piece : pieces(text)) {
     passage.end = piece.span.end;
@@ -261,10 +272,9 @@ std::optional<std::string> History::restore(std::string_view handle) const {
 
 const Entry& View::operator[](std::size_t i) const {
   if (i == history_.size()) return next_->entry;
-  if (next_ != nullptr) {
-    for (const auto& [j, entry] : next_->settled) {
-      if (i == j) return entry;
-    }
+  if (next_ != nullptr && !next_->settled.empty()) {
+    const std::size_t first = next_->settled.front().first;
+    if (i >= first && i - first < next_->settled.size()) return next_->settled[i - first].second;
   }
   return history_[i];
 }

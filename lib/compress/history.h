@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ base::Digest128 digest_of(const Message& message);
 /// What a message takes, all that the chat format adds included.
 std::size_t count_message(const TokenCounter& counter, const Message& message);
 
+/// What a text is found and compared by.
+struct Features {
+  std::vector<std::uint64_t> terms = {};
+  Sketch sketch = {};
+};
+
 /// A message of the conversation.
 struct Entry {
   Message message = {};                         // as it was added
@@ -39,7 +46,7 @@ struct Entry {
   MessageFate fate = MessageFate::kKept;        // on arrival
   std::string why = {};
   std::vector<std::string> handles = {};
-  std::optional<Sketch> sketch = {};  // of the text as it was added, until that is remembered
+  std::optional<Features> features = {};  // of `message`, until it is remembered
   bool fixed = false;  // only of the first message of a unit: the unit is never touched
 
   const Message& shown() const noexcept { return changed ? *changed : message; }
@@ -54,7 +61,8 @@ struct Passage {
 /// What adding a message does.
 struct Arrival {
   Entry entry = {};
-  std::vector<std::pair<std::size_t, Entry>> settled = {};  // earlier ones, as they become
+  /// Earlier ones that follow each other, as they become.
+  std::vector<std::pair<std::size_t, Entry>> settled = {};
 };
 
 /// All messages, in order, as they are shown once they have arrived. Messages form units: a
@@ -103,7 +111,7 @@ class History {
 
   const CompressorOptions& options_;
   const TokenCounter& counter_;
-  std::vector<Entry> entries_;
+  std::deque<Entry> entries_;
   std::vector<std::uint32_t> fixed_;
   std::pair<std::size_t, std::size_t> last_turn_ = {};
   std::size_t tokens_before_ = 0, growth_ = 0, turns_ = 0, turn_tokens_ = 0;

@@ -86,7 +86,9 @@ bool is_table_delimiter(std::string_view line) {
 std::size_t table_end(std::string_view text, std::size_t begin) {
   const auto line_at = [&](std::size_t at) { return text.substr(at, line_end(text, at) - at); };
   const std::string_view first = line_at(begin);
-  if (first.find_first_of("|+") == std::string_view::npos) return begin;
+  if (first.find('|') == std::string_view::npos && first.find('+') == std::string_view::npos) {
+    return begin;
+  }
   const std::size_t second_begin = begin + first.size();
   const std::string_view second = line_at(second_begin);
   const bool is_markdown = first.find('|') != std::string_view::npos && is_table_delimiter(second);

@@ -62,11 +62,14 @@ std::size_t common(const std::vector<std::uint32_t>& a, const std::vector<std::u
 
 }  // namespace
 
-Sketch make_sketch(std::string_view text) {
+Sketch make_sketch(std::string_view text) { return make_sketch(text, retrieve::terms_of(text)); }
+
+Sketch make_sketch(std::string_view text, std::span<const std::uint64_t> terms) {
   Sketch sketch;
-  retrieve::for_each_term(text, [&](std::uint64_t term) {
+  sketch.terms.reserve(terms.size());
+  for (const std::uint64_t term : terms) {
     sketch.terms.push_back(static_cast<std::uint32_t>(term ^ (term >> 32)));
-  });
+  }
   std::sort(sketch.terms.begin(), sketch.terms.end());
   sketch.terms.erase(std::unique(sketch.terms.begin(), sketch.terms.end()), sketch.terms.end());
   if (sketch.terms.size() < NearDuplicates::kMinTerms) return sketch;
@@ -90,12 +93,14 @@ NearDuplicates::NearDuplicates(double threshold) {
 }
 
 std::optional<std::size_t> NearDuplicates::find(const Sketch& sketch) const {
-  if (sketch.terms.size() < kMinTerms || slots_.empty()) return std::nullopt;
+  if (sketch.terms.size() < kMinTerms) return std::nullopt;
   std::array<std::uint32_t, Sketch::kBands * kPerBand> candidates;
   std::size_t count = 0;
   for (const std::uint64_t band : sketch.bands) {
-    const Slot& slot = slots_[slot_of(band)];
-    for (std::size_t i = 0; i < slot.count; ++i) candidates[count++] = slot.texts[i];
+    const Alike* alike = bands_.find(band);
+    for (std::size_t i = 0; alike != nullptr && i < alike->count; ++i) {
+      candidates[count++] = alike->texts[i];
+    }
   }
   const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(count);
   std::sort(candidates.begin(), end);
@@ -110,11 +115,8 @@ void NearDuplicates::add(Sketch sketch) {
   const auto number = static_cast<std::uint32_t>(texts_.size());
   if (sketch.terms.size() >= kMinTerms) {
     for (const std::uint64_t band : sketch.bands) {
-      if (used_ * 2 >= slots_.size()) grow();
-      Slot& slot = slots_[slot_of(band)];
-      if (slot.count == 0) ++used_;
-      slot.band = band;
-      if (slot.count < kPerBand) slot.texts[slot.count++] = number;
+      Alike& alike = bands_.find_or_add(band);
+      if (alike.count < kPerBand) alike.texts[alike.count++] = number;
     }
   } else {
     sketch.terms.clear();  // is never compared
@@ -130,23 +132,6 @@ bool NearDuplicates::is_duplicate(const Sketch& sketch, const Text& text) const 
   if (std::min(a, b) * kOne < threshold_ * std::max(a, b)) return false;
   const std::uint64_t both = common(sketch.terms, text.terms);
   return both * kOne >= threshold_ * (a + b - both);
-}
-
-/// The slot of a band, or the free one where it would be.
-std::size_t NearDuplicates::slot_of(std::uint64_t band) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = band & mask;
-  while (slots_[slot].count > 0 && slots_[slot].band != band) slot = (slot + 1) & mask;
-  return slot;
-}
-
-void NearDuplicates::grow() {
-  constexpr std::size_t kFirstSize = 256;
-  std::vector<Slot> old(slots_.empty() ? kFirstSize : slots_.size() * 2);
-  old.swap(slots_);
-  for (const Slot& slot : old) {
-    if (slot.count > 0) slots_[slot_of(slot.band)] = slot;
-  }
 }
 
 }  // namespace incipit::compress

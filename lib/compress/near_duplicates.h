@@ -5,10 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "retrieve/hash_table.h"
 
 namespace incipit::compress {
 
@@ -20,6 +24,8 @@ struct Sketch {
   std::array<std::uint64_t, kBands> bands = {};  // each also holds `critical`
   std::string critical = {};                     // critical_tokens()
 };
+/// `terms` are those of the text, as retrieve::terms_of() has them.
+Sketch make_sketch(std::string_view text, std::span<const std::uint64_t> terms);
 Sketch make_sketch(std::string_view text);
 
 /// Finds texts that say the same as an earlier one: MinHash over terms (words, and character
@@ -47,10 +53,9 @@ class NearDuplicates {
  private:
   // The first texts with this band; more are not looked at.
   static constexpr std::size_t kPerBand = 4;
-  struct Slot {
-    std::uint64_t band = 0;
+  struct Alike {
     std::array<std::uint32_t, kPerBand> texts = {};
-    std::uint32_t count = 0;  // 0: a free slot
+    std::uint32_t count = 0;
   };
   struct Text {
     std::vector<std::uint32_t> terms = {};
@@ -58,13 +63,10 @@ class NearDuplicates {
   };
 
   bool is_duplicate(const Sketch& sketch, const Text& text) const;
-  std::size_t slot_of(std::uint64_t band) const;
-  void grow();
 
   std::uint64_t threshold_;  // in 1/65536
-  std::vector<Text> texts_;
-  std::vector<Slot> slots_;  // open addressing; a power of two
-  std::size_t used_ = 0;     // slots
+  std::deque<Text> texts_;
+  retrieve::HashTable<Alike> bands_;
 };
 
 }  // namespace incipit::compress

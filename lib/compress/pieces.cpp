@@ -76,7 +76,7 @@ class Splitter {
   void take_prose() {
     const std::size_t end = line_end(text_, at_);
     for (std::size_t from = at_; from < end; ++from) {
-      from += std::min(text_.substr(from, end - from).find_first_of("{["), end - from);
+      while (from < end && text_[from] != '{' && text_[from] != '[') ++from;
       if (from == end || !may_be_inline_json(from) || !json_.scan(from)) continue;
       const std::size_t json_end = json_.nodes().front().end;
       if (is_grapheme_border(json_end)) return take(from, json_end, PieceKind::kJson);

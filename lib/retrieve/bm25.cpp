@@ -5,7 +5,6 @@
 #include <span>
 
 #include "retrieve/fixed_point.h"
-#include "retrieve/terms.h"
 
 namespace incipit::retrieve {
 namespace {
@@ -22,11 +21,11 @@ std::uint64_t term_score(std::uint64_t idf, std::uint64_t count, std::uint64_t n
 }
 
 /// The different terms of a query that the table knows, by number.
-std::vector<std::uint32_t> known_terms(std::string_view query, const TermTable& table) {
+std::vector<std::uint32_t> known_terms(std::string_view query,
+                                       const HashTable<std::uint32_t>& numbers) {
   std::vector<std::uint32_t> terms;
   for_each_term(query, [&](std::uint64_t term) {
-    const std::uint32_t number = table.find(term);
-    if (number != TermTable::kNone) terms.push_back(number);
+    if (const std::uint32_t* number = numbers.find(term)) terms.push_back(*number - 1);
   });
   std::sort(terms.begin(), terms.end());
   terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
@@ -35,22 +34,22 @@ std::vector<std::uint32_t> known_terms(std::string_view query, const TermTable& 
 
 }  // namespace
 
-std::uint32_t Bm25::add(std::string_view text) {
+std::uint32_t Bm25::add(std::span<const std::uint64_t> terms) {
   const std::uint32_t document = documents();
-  std::uint32_t length = 0;
-  lengths_.push_back(0);
-  for_each_term(text, [&](std::uint64_t term) {
-    const std::uint32_t number = terms_.find_or_add(term);
-    if (number == postings_.size()) postings_.emplace_back();
-    std::vector<Posting>& postings = postings_[number];
+  lengths_.push_back(static_cast<std::uint32_t>(terms.size()));
+  for (const std::uint64_t term : terms) {
+    std::uint32_t& number = terms_.find_or_add(term);
+    if (number == 0) {
+      postings_.emplace_back();
+      number = static_cast<std::uint32_t>(postings_.size());
+    }
+    std::vector<Posting>& postings = postings_[number - 1];
     if (postings.empty() || postings.back().document != document) {
       postings.push_back({document, 0});
     }
     ++postings.back().count;
-    ++length;
-  });
-  lengths_.back() = length;
-  total_length_ += length;
+  }
+  total_length_ += terms.size();
   return document;
 }
 
@@ -108,8 +107,8 @@ std::uint64_t Bm25::weight(std::string_view query) const {
 }
 
 std::uint32_t Bm25::document_frequency(std::uint64_t term) const noexcept {
-  const std::uint32_t number = terms_.find(term);
-  return number == TermTable::kNone ? 0 : static_cast<std::uint32_t>(postings_[number].size());
+  const std::uint32_t* number = terms_.find(term);
+  return number == nullptr ? 0 : static_cast<std::uint32_t>(postings_[*number - 1].size());
 }
 
 std::uint32_t Bm25::idf(std::uint64_t term) const noexcept {

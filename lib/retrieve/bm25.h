@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/function_ref.h"
-#include "retrieve/term_table.h"
+#include "retrieve/hash_table.h"
+#include "retrieve/terms.h"
 
 namespace incipit::retrieve {
 
@@ -18,7 +20,9 @@ namespace incipit::retrieve {
 class Bm25 {
  public:
   /// O(length). The number of the document: 0, 1, 2...
-  std::uint32_t add(std::string_view text);
+  std::uint32_t add(std::string_view text) { return add(terms_of(text)); }
+  /// The same of a text whose terms_of() are known.
+  std::uint32_t add(std::span<const std::uint64_t> terms);
 
   struct Hit {
     std::uint32_t document = 0;
@@ -49,8 +53,8 @@ class Bm25 {
   };
   std::uint32_t idf_of(std::size_t document_frequency) const noexcept;
 
-  TermTable terms_;
-  std::vector<std::vector<Posting>> postings_;  // by number of the term, in document order
+  HashTable<std::uint32_t> terms_;              // numbers of terms, from 1
+  std::vector<std::vector<Posting>> postings_;  // by number of the term less 1, in document order
   std::vector<std::uint32_t> lengths_;          // in terms, by document
   std::uint64_t total_length_ = 0;
 };

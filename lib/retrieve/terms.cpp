@@ -37,7 +37,9 @@ class TermHash {
 
  private:
   static char32_t folded(char32_t code) noexcept {
+    constexpr char32_t kFirstHan = 0x4E00, kLastHan = 0x9FFF;  // without cases, and most of all
     constexpr char32_t kFirstFullWidth = 0xFF01, kLastFullWidth = 0xFF5E;
+    if (code >= kFirstHan && code <= kLastHan) return code;
     if (code >= kFirstFullWidth && code <= kLastFullWidth) code -= kFirstFullWidth - U'!';
     if (code == 0x2019) return U'\'';
     return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
@@ -91,6 +93,14 @@ void for_each_term(std::string_view text, base::FunctionRef<void(std::uint64_t t
     before = word.span;
   }
   finish();
+}
+
+std::vector<std::uint64_t> terms_of(std::string_view text) {
+  constexpr std::size_t kTermBytes = 6;  // about
+  std::vector<std::uint64_t> terms;
+  terms.reserve(text.size() / kTermBytes + 1);
+  for_each_term(text, [&terms](std::uint64_t term) { terms.push_back(term); });
+  return terms;
 }
 
 }  // namespace incipit::retrieve

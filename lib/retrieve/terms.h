@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/function_ref.h"
 
@@ -14,6 +15,9 @@ namespace incipit::retrieve {
 /// pair of neighbouring characters, or a character that has no neighbour. Full-width forms equal
 /// ASCII. O(length).
 void for_each_term(std::string_view text, base::FunctionRef<void(std::uint64_t term)> take);
+
+/// The same as a list.
+std::vector<std::uint64_t> terms_of(std::string_view text);
 
 }  // namespace incipit::retrieve
 

@@ -84,7 +84,14 @@ TEST_CASE("what was sent, and the last user turn, arrive as they are") {
   history.add(history.arriving(say(Role::kAssistant, "Yes."), 0, yes, no));
   // Never sent, it may change as the next turn begins; sent, it may not.
   const Arrival next = history.arriving(say(Role::kUser, "Next."), 0, yes, no);
-  for (const auto& [i, entry] : next.settled) CHECK(entry.tokens < history[i].tokens);
+  REQUIRE(next.settled.size() == 2);
+  CHECK(next.settled[0].second.tokens < history[0].tokens);
+  CHECK(next.settled[1].second.changed == nullptr);
+  const View view(history, &next);
+  CHECK(view[0].tokens == next.settled[0].second.tokens);
+  CHECK(view[1].shown().text == "And?");
+  CHECK(view[2].shown().text == "Yes.");
+  CHECK(view[3].shown().text == "Next.");
   CHECK(history.arriving(say(Role::kUser, "Next."), 3, yes, no).settled.empty());
 }
 
