@@ -65,8 +65,8 @@ struct CompressorOptions {
   std::size_t max_tool_tokens = 2000;  ///< About; longer tool results lose their middle.
   /// Tool results, and history that was never sent, lose duplicates, filler and layout at once.
   bool compress_on_arrival = true;
-  /// Orders in user turns ("Never ...", "From now on ...", 不要…) are kept word for word, as those
-  /// that Message::constraint marks are.
+  /// Orders in user turns ("Never ...", "From now on ...", 不要…) are kept word for word, the newest
+  /// of them, in up to a quarter of each segment. Those that Message::constraint marks are all kept.
   bool find_constraints = true;
 
   Summarizer summarizer = {};  ///< Empty, or where it fails: sentences are selected.
@@ -131,7 +131,8 @@ struct CompressedPrompt {
 ///     compressor.add({.role = incipit::Role::kAssistant, .text = answer.text});
 ///
 /// Every prompt keeps: system messages, pinned ones and the last user message word for word; a tool
-/// call and its results together; orders word for word; the budget, counted as the model counts.
+/// call and its results together; marked orders word for word; the budget, counted as the model
+/// counts.
 /// Sentences, code blocks, JSON values and tables are kept or left out as a whole, and nothing is
 /// reworded, save by a Summarizer. How it works, and what came of measuring it:
 /// docs/compression.md.

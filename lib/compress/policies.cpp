@@ -8,6 +8,9 @@
 namespace incipit::compress {
 namespace {
 
+// This part of summary_watermark is left free by a summary, for turns to come.
+constexpr std::size_t kRoomPart = 8;
+
 /// The newest pieces of message `i` that fit in `room`, all that the format adds included; none of
 /// them where even one is too long.
 Cut cut_message(const Draft& draft, std::size_t i, std::size_t room) {
@@ -122,8 +125,10 @@ void fit_summary(Draft& draft) {
   if (turns < options.recent_turns_kept) recent = 0;
   recent = std::min({recent, view.last_turn().first, open_unit(view)});
   if (recent > 0) {
-    const std::size_t limit =
-        draft.options().fills && tokens > draft.budget() ? draft.budget() : watermark;
+    // Some turns have room then, so that not each of them asks for a summary.
+    const std::size_t limit = draft.options().fills && tokens > draft.budget()
+                                  ? draft.budget()
+                                  : watermark - watermark / kRoomPart;
     const std::size_t others = tokens - draft.loose_tokens(0, recent);
     draft.replace(0, recent, limit > others ? limit - others : 0);
   }

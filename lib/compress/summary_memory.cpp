@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "compress/history.h"
-
 namespace incipit::compress {
 namespace {
 
@@ -15,16 +13,23 @@ namespace {
 constexpr std::size_t kMostSummaries = 8;
 
 struct Known {
-  base::Digest128 request = {};
+  std::size_t max_tokens = 0;
+  std::vector<Message> segment = {};
   std::string summary = {};
 };
 
-base::Digest128 digest_of_request(const SummaryRequest& request) {
-  base::StreamHash128 hash;
-  const std::uint64_t limit = request.max_tokens;
-  hash.update(std::as_bytes(std::span(&limit, 1)));
-  for (const Message& message : request.segment) hash.update(digest_of(message));
-  return hash.digest();
+// Whoever writes the messages could make other ones of the same hash: they are compared in full.
+bool is_same(const Message& a, const Message& b) {
+  const auto same_call = [](const ToolCall& x, const ToolCall& y) {
+    return x.id == y.id && x.name == y.name && x.arguments == y.arguments;
+  };
+  return a.role == b.role && a.text == b.text && a.tool_call_id == b.tool_call_id &&
+         std::ranges::equal(a.tool_calls, b.tool_calls, same_call);
+}
+
+bool is_for(const Known& known, const SummaryRequest& request) {
+  return known.max_tokens == request.max_tokens &&
+         std::ranges::equal(known.segment, request.segment, is_same);
 }
 
 }  // namespace
@@ -33,13 +38,13 @@ Summarizer remembering(Summarizer summarizer) {
   if (!summarizer) return {};
   auto memory = std::make_shared<std::vector<Known>>();
   return [summarizer = std::move(summarizer), memory](const SummaryRequest& request) {
-    const base::Digest128 digest = digest_of_request(request);
-    const auto found = std::ranges::find(*memory, digest, &Known::request);
+    const auto found = std::ranges::find_if(
+        *memory, [&request](const Known& known) { return is_for(known, request); });
     if (found != memory->end()) {
       std::rotate(found, found + 1, memory->end());  // the last one used is the last one to go
       return memory->back().summary;
     }
-    Known known{digest, {}};
+    Known known{request.max_tokens, {request.segment.begin(), request.segment.end()}, {}};
     try {
       known.summary = summarizer(request);
     } catch (...) {  // whatever went wrong there: sentences can be selected
