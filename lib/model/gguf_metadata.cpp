@@ -133,6 +133,14 @@ std::vector<std::int32_t> GgufMetadata::get_i32s(std::string_view key) const {
   return values;
 }
 
+std::vector<float> GgufMetadata::get_f32s(std::string_view key) const {
+  const GgufValue& array = get_array(key, GgufType::kF32);
+  base::ByteReader reader(array.bytes, "an array of numbers");
+  std::vector<float> values(array.count);
+  for (float& value : values) value = reader.read<float>();
+  return values;
+}
+
 const GgufValue* GgufMetadata::find(std::string_view key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;
@@ -148,7 +156,9 @@ const GgufValue& GgufMetadata::get_array(std::string_view key, GgufType type) co
   const GgufValue* value = find(key);
   if (value == nullptr) missing(key);
   if (!value->array || value->type != type) {
-    wrong(key, type == GgufType::kString ? "is no list of strings" : "is no list of i32");
+    wrong(key, type == GgufType::kString ? "is no list of strings"
+               : type == GgufType::kI32  ? "is no list of i32"
+                                         : "is no list of f32");
   }
   return *value;
 }

@@ -65,6 +65,7 @@ class GgufMetadata {
   std::string_view get_text(std::string_view key) const { return require(find_text(key), key); }
   std::vector<std::string> get_texts(std::string_view key) const;
   std::vector<std::int32_t> get_i32s(std::string_view key) const;
+  std::vector<float> get_f32s(std::string_view key) const;
 
  private:
   const GgufValue* find(std::string_view key) const;

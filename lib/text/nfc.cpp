@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "text/ascii.h"
+#include "text/unicode_form.h"
 #include "text/utf8.h"
 
 namespace incipit::text {
@@ -55,35 +56,6 @@ bool is_closed_before(char32_t code) {
   }
 }
 
-/// Appends the form C of `text`.
-void append_nfc(std::string& out, std::string_view text, std::vector<utf8proc_int32_t>& codes) {
-  codes.clear();
-  while (!text.empty()) {
-    const Utf8Unit unit = first_unit(text);
-    Decomposition parts;
-    codes.insert(codes.end(), parts.begin(),
-                 parts.begin() + static_cast<std::ptrdiff_t>(decompose(unit.code, parts)));
-    text.remove_prefix(unit.bytes);
-  }
-  // Canonical ordering; utf8proc's own is quadratic in the number of marks.
-  const auto mark_class = [](utf8proc_int32_t code) {
-    return utf8proc_get_property(code)->combining_class;
-  };
-  const auto is_starter = [&](utf8proc_int32_t code) { return mark_class(code) == 0; };
-  for (auto begin = codes.begin(); begin != codes.end();) {
-    begin = std::find_if_not(begin, codes.end(), is_starter);
-    const auto end = std::find_if(begin, codes.end(), is_starter);
-    std::stable_sort(begin, end, [&](auto a, auto b) { return mark_class(a) < mark_class(b); });
-    begin = end;
-  }
-  const utf8proc_ssize_t count =
-      utf8proc_normalize_utf32(codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), kCompose);
-  INCIPIT_CHECK(count >= 0);
-  for (utf8proc_ssize_t i = 0; i < count; ++i) {
-    append_utf8(out, static_cast<char32_t>(codes[static_cast<std::size_t>(i)]));
-  }
-}
-
 /// Length of the first character and of what may combine with it.
 std::size_t first_segment(std::string_view text) {
   std::size_t size = first_unit(text).bytes;
@@ -99,14 +71,14 @@ std::size_t first_segment(std::string_view text) {
 
 NfcText::NfcText(std::string_view source) : source_(source) {
   std::string form;
-  std::vector<utf8proc_int32_t> codes;
+  std::u32string codes;
   std::size_t copied = 0;  // of the source
   for (std::size_t begin = 0; begin < source.size();) {
     const std::size_t size = first_segment(source.substr(begin));
     const std::string_view segment = source.substr(begin, size);
     if (size > 1 || !is_ascii(segment[0])) {
       form.clear();
-      append_nfc(form, segment, codes);
+      append_form(form, segment, UnicodeForm::kC, codes);
       if (form != segment) {
         text_.append(source.substr(copied, begin - copied));
         changes_.push_back({begin, begin + size, text_.size(), text_.size() + form.size()});

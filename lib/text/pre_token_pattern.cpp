@@ -27,6 +27,20 @@ constexpr std::string_view kQwen2Regex =
 constexpr std::string_view kSmolLmRegex =
     R"(\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+)";
 
+// BLOOM's stretches of anything but white space and some punctuation, as published and as it works:
+// the expression nests one class in another, and the rest between its matches is kept in one piece,
+// but for a space that belongs to the match behind it.
+constexpr std::string_view kBloomPublished = R"( ?[^(\s|[.,!?…。，、।۔،])]+)";
+constexpr std::string_view kBloomRegex =
+    R"( ?[^\s(|)\.,!\?…。，、।۔،]+)"
+    R"(|[\s(|)\.,!\?…。，、।۔،]*(?! )[\s(|)\.,!\?…。，、।۔،](?=[^\s(|)\.,!\?…。，、।۔،]))"
+    R"(|[\s(|)\.,!\?…。，、।۔،]+(?![^\s(|)\.,!\?…。，、।۔،]))";
+
+constexpr std::string_view kTekkenRegex =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 std::string_view regex_of(PreTokenizer kind) {
   switch (kind) {
     case PreTokenizer::kGpt2:
@@ -37,6 +51,10 @@ std::string_view regex_of(PreTokenizer kind) {
       return kLlama3Regex;
     case PreTokenizer::kQwen2:
       return kQwen2Regex;
+    case PreTokenizer::kBloom:
+      return kBloomRegex;
+    case PreTokenizer::kTekken:
+      return kTekkenRegex;
   }
   base::throw_error(ErrorCode::kInternal, "unknown pre-tokenizer");
 }
@@ -70,6 +88,7 @@ PCRE2_SPTR as_units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>
 }  // namespace
 
 std::string_view published_regex(PreTokenizer kind) {
+  if (kind == PreTokenizer::kBloom) return kBloomPublished;
   return kind == PreTokenizer::kSmolLm ? kGpt2Regex : regex_of(kind);
 }
 

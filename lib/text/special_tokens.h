@@ -6,40 +6,70 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "text/tokenizer.h"
 
 namespace incipit::text {
 
-/// Finds special and user-defined tokens in raw text: the leftmost, and the longest of those that
-/// begin there.
+/// A token that is looked for in text before the text is cut.
+struct SpecialToken {
+  std::string text = {};
+  TokenId id = -1;
+  AddedTokenRule rule = {};
+};
+
+/// Special and user-defined tokens by their texts. Immutable.
 class SpecialTokens {
  public:
   /// Throws Error{kModelUnreadable} where two tokens have one text, or one is too long.
-  explicit SpecialTokens(std::vector<std::pair<std::string, TokenId>> tokens);
+  explicit SpecialTokens(std::vector<SpecialToken> tokens);
 
-  struct Match {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    TokenId id = -1;  // -1: none; begin == end, and all before is ordinary text
-  };
-  /// The next match at or behind `from`.
-  Match find(std::string_view text, std::size_t from) const;
-  /// The same for a text that may go on: stops where its end decides what matches.
-  Match find_in_open_text(std::string_view text, std::size_t from) const;
+  bool empty() const noexcept { return tokens_.empty(); }
 
  private:
+  friend class SpecialTokenSearch;
   struct Walk {
-    std::size_t length = 0;  // of the longest token at the front
-    TokenId id = -1;
-    bool undecided = false;  // the text ends inside a token
+    const SpecialToken* token = nullptr;  // the longest one at the front; null: none
+    bool undecided = false;               // the text ends inside a token
   };
   Walk walk(std::string_view text) const;
 
-  std::vector<std::pair<std::string, TokenId>> tokens_;  // by text; no text is empty
-  std::array<bool, 256> begins_{};                       // with this byte one of them begins
+  std::vector<SpecialToken> tokens_;  // by text; no text is empty
+  std::array<bool, 256> begins_{};    // with this byte one of them begins
+  bool strip_left_ = false;           // one of them does
+};
+
+/// Finds special tokens in one text: the leftmost, and the longest of those that begin there. White
+/// space that a token strips belongs to its match. One that must be a word of its own and is not is
+/// passed over as a whole. O(length).
+class SpecialTokenSearch {
+ public:
+  /// In an open text, one that may go on, the search stops where what follows could change it.
+  /// The text must outlive it.
+  explicit SpecialTokenSearch(std::string_view text, bool open = false)
+      : text_(text), open_(open) {}
+
+  struct Match {
+    std::size_t begin = 0;  // all between the last match and this is ordinary text
+    std::size_t end = 0;
+    TokenId id = -1;  // -1: none; begin == end
+  };
+  Match next(const SpecialTokens& tokens) { return next(tokens, text_.size()); }
+  /// The next match that ends at or before `limit`, white space apart.
+  Match next(const SpecialTokens& tokens, std::size_t limit);
+  /// Goes on at `position` or where it is, whichever is later.
+  void skip_to(std::size_t position);
+
+ private:
+  bool is_word_beside(std::size_t begin, std::size_t end) const;
+  bool is_undecided_behind(std::size_t end) const;
+  Match stop(const SpecialTokens& tokens, std::size_t position) const;
+
+  std::string_view text_;
+  bool open_;
+  std::size_t at_ = 0;     // where the search goes on
+  std::size_t taken_ = 0;  // end of the last match
 };
 
 }  // namespace incipit::text

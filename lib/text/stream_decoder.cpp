@@ -6,6 +6,10 @@
 namespace incipit::text {
 
 std::string StreamDecoder::push(std::string_view bytes) {
+  if (strip_space_ && !bytes.empty()) {
+    strip_space_ = false;
+    if (bytes.front() == ' ') bytes.remove_prefix(1);
+  }
   pending_ += bytes;
   std::string text;
   pending_.erase(0, append_replaced(text, pending_));

@@ -12,13 +12,17 @@ namespace incipit::text {
 /// the joined output equals the replacement of the joined input.
 class StreamDecoder {
  public:
+  /// Leaves out a space at the very beginning where `strip_space` is set.
+  explicit StreamDecoder(bool strip_space = false) : strip_space_(strip_space) {}
+
   /// Text that is complete after these bytes; a begun character waits for its rest.
   std::string push(std::string_view bytes);
-  /// What still waits, as U+FFFD; the decoder is then as new.
+  /// What still waits, as U+FFFD; the decoder is then within the text.
   std::string finish();
 
  private:
   std::string pending_;  // a begun character, < 4 bytes
+  bool strip_space_;     // nothing has come yet
 };
 
 }  // namespace incipit::text

@@ -1,122 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/text_encoder.h"
 
-#include <string>
+#include <algorithm>
 
-#include "text/nfc.h"
 #include "text/utf8.h"
 
 namespace incipit::text {
 
-TextEncoder::TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out)
-    : rules_(rules), out_(out), scanner_(rules.pattern) {}
+TextEncoder::TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out, End before)
+    : rules_(rules), out_(out), before_(before) {
+  if (rules.pattern) scanner_.emplace(*rules.pattern);
+}
 
 void TextEncoder::raw(std::string_view text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const SpecialTokens::Match match = rules_.specials.find(text, done);
-    plain(text.substr(done, match.begin - done));
-    if (match.id >= 0) out_.push_back(match.id);
+  SpecialTokenSearch search(text);
+  for (std::size_t done = 0;;) {
+    const SpecialTokenSearch::Match match = search.next(rules_.specials);
+    plain(text.substr(done, match.begin - done), /*open=*/false);
+    if (match.id < 0) return;
+    special(match.id);
     done = match.end;
   }
 }
 
 void TextEncoder::pieces(std::span<const TextPiece> pieces) {
-  std::string between;  // special tokens, across the borders of pieces
+  std::string text;
+  for (const TextPiece& piece : pieces) text += piece.text;
+  SpecialTokenSearch search(text);
+  std::size_t done = 0, end = 0;
   for (const TextPiece& piece : pieces) {
-    if (!piece.control) {
-      between += piece.text;
-      continue;
-    }
-    for (std::size_t done = 0; done < piece.text.size();) {
-      const SpecialTokens::Match match = rules_.specials.find(piece.text, done);
-      between += std::string_view(piece.text).substr(done, match.begin - done);
-      if (match.id >= 0) {
-        plain(between);
-        between.clear();
-        out_.push_back(match.id);
-      }
+    search.skip_to(end);
+    end += piece.text.size();
+    const SpecialTokens& tokens = piece.control ? rules_.specials : rules_.contents;
+    while (true) {
+      const SpecialTokenSearch::Match match = search.next(tokens, end);
+      if (match.id < 0) break;
+      plain(std::string_view(text).substr(done, match.begin - done), /*open=*/false);
+      special(match.id);
       done = match.end;
     }
   }
-  plain(between);
+  plain(std::string_view(text).substr(done), /*open=*/false);
 }
 
 std::size_t TextEncoder::raw_stable(std::string_view text) {
-  std::size_t done = 0;
-  while (true) {
-    const SpecialTokens::Match match = rules_.specials.find_in_open_text(text, done);
+  SpecialTokenSearch search(text, /*open=*/true);
+  for (std::size_t done = 0;;) {
+    const SpecialTokenSearch::Match match = search.next(rules_.specials);
     const std::string_view before = text.substr(done, match.begin - done);
-    if (match.id < 0) return done + plain_stable(before);
-    plain(before);
-    out_.push_back(match.id);
+    if (match.id < 0) return done + plain(before, /*open=*/true);
+    plain(before, /*open=*/false);
+    special(match.id);
     done = match.end;
   }
 }
 
-void TextEncoder::plain(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t front = valid_front(text);
-    valid(text.substr(0, front));
-    text.remove_prefix(front);
-    if (text.empty()) return;
-    const std::size_t bad = first_unit(text).bytes;
-    invalid(text.substr(0, bad));
-    text.remove_prefix(bad);
-  }
+void TextEncoder::special(TokenId id) {
+  out_.push_back(id);
+  before_ = End::kSpecialToken;
 }
 
-std::size_t TextEncoder::plain_stable(std::string_view text) {
-  std::size_t done = 0;
-  while (true) {
+std::size_t TextEncoder::plain(std::string_view text, bool open) {
+  for (std::size_t done = 0;;) {
     const std::string_view rest = text.substr(done);
     const std::size_t front = valid_front(rest);
-    if (front == rest.size()) return done + valid_stable(rest);
-    const Utf8Unit bad = first_unit(rest.substr(front));
-    if (bad.kind == Utf8Unit::Kind::kIncomplete) return done + valid_stable(rest.substr(0, front));
-    valid(rest.substr(0, front));
+    const Utf8Unit bad = front == rest.size() ? Utf8Unit{} : first_unit(rest.substr(front));
+    if (front == rest.size() || (open && bad.kind == Utf8Unit::Kind::kIncomplete)) {
+      return done + valid(rest.substr(0, front), open);
+    }
+    valid(rest.substr(0, front), /*open=*/false);
     invalid(rest.substr(front, bad.bytes));
     done += front + bad.bytes;
   }
 }
 
-void TextEncoder::valid(std::string_view text) {
-  const auto encode = [&](std::string_view form) {
-    while (!form.empty()) {
-      const std::size_t size = scanner_.next(form);
-      rules_.bpe.encode(form.substr(0, size), scratch_, out_);
-      form.remove_prefix(size);
-    }
-  };
-  if (rules_.normalize_nfc) {
-    encode(NfcText(text).text());
-  } else {
-    encode(text);
-  }
-}
-
-std::size_t TextEncoder::valid_stable(std::string_view text) {
-  if (rules_.normalize_nfc) text = text.substr(0, NfcText::closed_front(text));
-  NfcText normalized(rules_.normalize_nfc ? text : std::string_view());
-  const std::string_view form = rules_.normalize_nfc ? normalized.text() : text;
+std::size_t TextEncoder::valid(std::string_view text, bool open) {
+  if (open) text = text.substr(0, rules_.normalizer.closed_front(text));
+  if (text.empty()) return 0;
+  const bool begins = before_ == End::kNothing || before_ == End::kSpecialToken;
+  NormalizedText form(rules_.normalizer, text, begins);
+  const std::string_view normal = form.text();
 
   std::size_t stable = 0;  // of `text`
   std::size_t stable_ids = out_.size();
-  for (std::size_t done = 0; done < form.size();) {
-    const std::size_t size = scanner_.next_in_open_text(form.substr(done));
-    if (size == 0) break;
-    rules_.bpe.encode(form.substr(done, size), scratch_, out_);
-    done += size;
-    const auto source = rules_.normalize_nfc ? normalized.source_position(done) : done;
-    if (!source) continue;
+  End stable_end = before_;
+  const auto settle = [&](std::size_t position, End end) {
+    const auto source = open ? form.source_position(position) : std::optional(text.size());
+    if (!source) return;
     stable = *source;
     stable_ids = out_.size();
+    stable_end = end;
+  };
+  SpecialTokenSearch search(normal, open);
+  End before = before_;
+  for (std::size_t done = 0;;) {
+    const SpecialTokenSearch::Match match = search.next(rules_.normalized);
+    between(normal.substr(done, match.begin - done), before, open && match.id < 0,
+            [&](std::size_t size) { settle(done + size, End::kText); });
+    if (match.id < 0) break;
+    out_.push_back(match.id);
+    before = End::kNormalizedToken;
+    done = match.end;
+    settle(done, before);
+  }
+  if (!open) {
+    before_ = End::kText;
+    return text.size();
   }
   out_.resize(stable_ids);
+  before_ = stable_end;
   return stable;
 }
 
+/// What stands between two tokens. `settled` hears how much of the text is encoded for good, again
+/// and again.
+template <class Settled>
+void TextEncoder::between(std::string_view text, End before, bool open, const Settled& settled) {
+  if (open) text = text.substr(0, rules_.spacing.closed_front(text));
+  if (text.empty()) return;
+  if (rules_.spacing.empty()) return pre_tokens(text, open, settled);
+  const bool begins =
+      rules_.spacing_at_begin_only ? before == End::kNothing : before != End::kText;
+  NormalizedText spaced(rules_.spacing, text, begins);
+  pre_tokens(spaced.text(), open, [&](std::size_t size) {
+    if (!open) return;
+    if (const auto source = spaced.source_position(size)) settled(*source);
+  });
+}
+
+template <class Settled>
+void TextEncoder::pre_tokens(std::string_view text, bool open, const Settled& settled) {
+  if (scanner_) return pre_tokens_by_pattern(text, open, settled);
+  if (!rules_.split_before.empty()) return pre_tokens_by_mark(text, open, settled);
+  if (const std::size_t size = subwords(text, open); size > 0) settled(size);
+}
+
+template <class Settled>
+void TextEncoder::pre_tokens_by_pattern(std::string_view text, bool open, const Settled& settled) {
+  for (std::size_t done = 0; done < text.size();) {
+    const std::string_view rest = text.substr(done);
+    const std::size_t size = open ? scanner_->next_in_open_text(rest) : scanner_->next(rest);
+    if (size == 0) return;
+    subwords(rest.substr(0, size), /*open=*/false);
+    done += size;
+    settled(done);
+  }
+}
+
+template <class Settled>
+void TextEncoder::pre_tokens_by_mark(std::string_view text, bool open, const Settled& settled) {
+  const std::string_view mark = rules_.split_before;
+  for (std::size_t done = 0; done < text.size();) {
+    const std::string_view rest = text.substr(done);
+    const std::size_t end =
+        std::min(rest.find(mark, rest.starts_with(mark) ? mark.size() : 0), rest.size());
+    const std::size_t size = subwords(rest.substr(0, end), open && end == rest.size());
+    if (size > 0) settled(done + size);
+    done += end;
+  }
+}
+
+/// The tokens of a pre-token.
+std::size_t TextEncoder::subwords(std::string_view text, bool open) {
+  if (open) {
+    const bool falls_apart = rules_.bpe && !rules_.pattern;
+    return falls_apart ? rules_.bpe->encode_open(text, scratch_, out_) : 0;
+  }
+  if (rules_.unigram) {
+    rules_.unigram->encode(text, unigram_scratch_, out_);
+  } else {
+    rules_.bpe->encode(text, scratch_, out_);
+  }
+  return text.size();
+}
+
 void TextEncoder::invalid(std::string_view bytes) {
-  for (const char byte : bytes) rules_.bpe.encode_byte(byte, out_);
+  for (const char byte : bytes) {
+    if (rules_.unigram) {
+      rules_.unigram->encode_byte(byte, out_);
+    } else {
+      rules_.bpe->encode_byte(byte, out_);
+    }
+  }
+  before_ = End::kText;
 }
 
 }  // namespace incipit::text

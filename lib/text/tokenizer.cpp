@@ -2,16 +2,19 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "text/bpe.h"
+#include "text/normalizer.h"
 #include "text/pre_token_pattern.h"
 #include "text/special_tokens.h"
+#include "text/stream_decoder.h"
 #include "text/text_encoder.h"
-#include "text/utf8.h"
 #include "text/vocabulary.h"
 
 namespace incipit::text {
@@ -19,6 +22,39 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 static_assert(kMaxTextBytes <= Bpe::kMaxBytes / 3, "form C has at most three times the bytes");
+
+void add_steps(base::FieldWriter& fields, std::string_view name,
+               const std::vector<NormalizerStep>& steps) {
+  for (const NormalizerStep& step : steps) {
+    fields.add(name, static_cast<std::uint64_t>(step.kind))
+        .add("text", step.text)
+        .add("by", step.by);
+  }
+}
+
+/// What only some tokenizers have; nothing for those that lack it all.
+void add_more(base::FieldWriter& fields, const TokenizerSpec& spec) {
+  const auto add = [&](std::string_view name, std::uint64_t value) {
+    if (value != 0) fields.add(name, value);
+  };
+  add("model", static_cast<std::uint64_t>(spec.model));
+  add("unknown", static_cast<std::uint64_t>(spec.unknown) + 1);
+  add("fuse_unknown", std::uint64_t{spec.fuse_unknown});
+  add("add_eos", std::uint64_t{spec.add_eos});
+  add("eos", static_cast<std::uint64_t>(spec.eos) + 1);
+  add("spacing_at_begin_only", std::uint64_t{spec.spacing_at_begin_only});
+  add_steps(fields, "normalizer", spec.normalizer);
+  add_steps(fields, "spacing", spec.spacing);
+  if (!spec.split_before.empty()) fields.add("split_before", spec.split_before);
+  for (const auto& [id, rule] : spec.rules) {
+    fields.add("rule", static_cast<std::uint64_t>(id))
+        .add("strip_left", std::uint64_t{rule.strip_left})
+        .add("strip_right", std::uint64_t{rule.strip_right})
+        .add("whole_word", std::uint64_t{rule.whole_word})
+        .add("normalized", std::uint64_t{rule.normalized});
+  }
+  for (const double score : spec.scores) fields.add("score", std::bit_cast<std::uint64_t>(score));
+}
 
 /// Everything that decides which ids a text gets.
 base::Digest128 digest_of(const TokenizerSpec& spec) {
@@ -31,6 +67,7 @@ base::Digest128 digest_of(const TokenizerSpec& spec) {
   for (const std::string& token : spec.tokens) fields.add("token", token);
   for (const TokenKind kind : spec.kinds) fields.add("kind", static_cast<std::uint64_t>(kind));
   for (const std::string& merge : spec.merges) fields.add("merge", merge);
+  add_more(fields, spec);
   return base::xxh3_128(base::as_bytes(fields.str()));
 }
 
@@ -50,14 +87,33 @@ std::string hex(const base::Digest128& digest) {
   return out;
 }
 
-std::vector<std::pair<std::string, TokenId>> specials_of(const TokenizerSpec& spec) {
-  std::vector<std::pair<std::string, TokenId>> specials;
-  for (std::size_t i = 0; i < spec.tokens.size(); ++i) {
+std::vector<NormalizerStep> normalizer_of(const TokenizerSpec& spec) {
+  std::vector<NormalizerStep> steps = spec.normalizer;
+  if (spec.normalize_nfc) steps.insert(steps.begin(), {NormalizerStep::Kind::kNfc, {}, {}});
+  return steps;
+}
+
+enum class Where { kRaw, kNormalized, kContents };
+
+SpecialTokens specials_of(const TokenizerSpec& spec, Where where, const Normalizer& normalizer) {
+  std::vector<SpecialToken> specials;
+  for (std::size_t i = 0; i < std::min(spec.tokens.size(), spec.kinds.size()); ++i) {
+    const auto id = static_cast<TokenId>(i);
     const TokenKind kind = spec.kinds[i];
     if (kind != TokenKind::kControl && kind != TokenKind::kUserDefined) continue;
-    specials.emplace_back(spec.tokens[i], static_cast<TokenId>(i));
+    const auto known = spec.rules.find(id);
+    const AddedTokenRule rule = known == spec.rules.end() ? AddedTokenRule{} : known->second;
+    if (rule.normalized != (where == Where::kNormalized)) continue;
+    if (where == Where::kContents &&
+        (kind == TokenKind::kControl || spec.model == TokenizerModel::kByteLevelBpe)) {
+      continue;
+    }
+    const std::string& text = spec.tokens[i];
+    specials.push_back(
+        {rule.normalized ? std::string(NormalizedText(normalizer, text, true).text()) : text, id,
+         rule});
   }
-  return specials;
+  return SpecialTokens(std::move(specials));
 }
 
 void check_size(std::size_t bytes) {
@@ -74,15 +130,39 @@ struct Tokenizer::Impl {
   Impl(const TokenizerSpec& spec, const base::Digest128& digest)
       : fingerprint(hex(digest)),
         vocabulary(spec, seed_from(digest)),
-        specials(specials_of(spec)),
-        pattern(spec.pre),
-        bpe(vocabulary, spec.merges, spec.ignore_merges, seed_from(digest)),
-        rules{specials, pattern, bpe, spec.normalize_nfc},
+        rules(rules_of(spec, seed_from(digest))),
         add_bos(spec.add_bos),
+        add_eos(spec.add_eos),
+        strip_space(spec.strip_space),
         bos(spec.bos),
+        eos(spec.eos),
         ends(spec.ends) {
+    check_named(spec);
+  }
+
+  EncodingRules rules_of(const TokenizerSpec& spec, std::uint64_t seed) const {
+    Normalizer normalizer(normalizer_of(spec));
+    EncodingRules made = {specials_of(spec, Where::kRaw, normalizer),
+                          specials_of(spec, Where::kNormalized, normalizer),
+                          specials_of(spec, Where::kContents, normalizer),
+                          normalizer,
+                          Normalizer(spec.spacing),
+                          spec.spacing_at_begin_only};
+    if (spec.model == TokenizerModel::kByteLevelBpe) made.pattern.emplace(spec.pre);
+    made.split_before = spec.split_before;
+    if (spec.model == TokenizerModel::kUnigram) {
+      made.unigram.emplace(vocabulary, spec, seed);
+    } else {
+      made.bpe.emplace(vocabulary, spec, seed);
+    }
+    return made;
+  }
+
+  void check_named(const TokenizerSpec& spec) const {
     std::vector<TokenId> named = ends;
     if (bos != -1 || add_bos) named.push_back(bos);
+    if (eos != -1 || add_eos) named.push_back(eos);
+    if (spec.unknown != -1) named.push_back(spec.unknown);
     for (const TokenId id : named) {
       if (vocabulary.contains(id)) continue;
       base::throw_error(ErrorCode::kModelUnreadable,
@@ -93,12 +173,12 @@ struct Tokenizer::Impl {
 
   std::string fingerprint;
   Vocabulary vocabulary;
-  SpecialTokens specials;
-  PreTokenPattern pattern;
-  Bpe bpe;
   EncodingRules rules;
   bool add_bos;
+  bool add_eos;
+  bool strip_space;
   TokenId bos;
+  TokenId eos;
   std::vector<TokenId> ends;
 };
 
@@ -122,6 +202,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text) const {
   std::vector<TokenId> ids;
   if (impl_->add_bos) ids.push_back(impl_->bos);
   TextEncoder(impl_->rules, ids).raw(text);
+  if (impl_->add_eos) ids.push_back(impl_->eos);
   return ids;
 }
 
@@ -138,14 +219,17 @@ Tokenizer::StablePrefix Tokenizer::encode_stable(std::string_view text) const {
   check_size(text.size());
   StablePrefix prefix;
   if (impl_->add_bos) prefix.ids.push_back(impl_->bos);
-  prefix.bytes = TextEncoder(impl_->rules, prefix.ids).raw_stable(text);
+  TextEncoder encoder(impl_->rules, prefix.ids);
+  prefix.bytes = encoder.raw_stable(text);
+  prefix.end = encoder.end();
   return prefix;
 }
 
-std::vector<TokenId> Tokenizer::encode_rest(std::string_view rest) const {
+std::vector<TokenId> Tokenizer::encode_rest(std::string_view rest, StablePrefix::End end) const {
   check_size(rest.size());
   std::vector<TokenId> ids;
-  TextEncoder(impl_->rules, ids).raw(rest);
+  TextEncoder(impl_->rules, ids, end).raw(rest);
+  if (impl_->add_eos) ids.push_back(impl_->eos);
   return ids;
 }
 
@@ -158,12 +242,13 @@ std::string_view Tokenizer::bytes_of(TokenId id) const {
   return impl_->vocabulary.bytes_of(id);
 }
 
+bool Tokenizer::strips_space() const noexcept { return impl_->strip_space; }
+
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string bytes;
   for (const TokenId id : ids) bytes += bytes_of(id);
-  std::string text;
-  if (append_replaced(text, bytes) < bytes.size()) text += kReplacementCharacter;
-  return text;
+  StreamDecoder decoder(impl_->strip_space);
+  return decoder.push(bytes) + decoder.finish();
 }
 
 }  // namespace incipit::text

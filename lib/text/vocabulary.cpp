@@ -2,14 +2,29 @@
 #include "text/vocabulary.h"
 
 #include <bit>
+#include <charconv>
 #include <limits>
 #include <optional>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "text/byte_alphabet.h"
+#include "text/replace.h"
 
 namespace incipit::text {
+namespace {
+
+/// The byte of "<0x0A>".
+std::optional<char> byte_of(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
+  unsigned byte = 0;
+  const char* end = text.data() + 5;
+  const auto result = std::from_chars(text.data() + 3, end, byte, 16);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return static_cast<char>(byte);
+}
+
+}  // namespace
 
 Vocabulary::Vocabulary(const TokenizerSpec& spec, std::uint64_t seed) : seed_(seed) {
   const std::size_t count = spec.tokens.size();
@@ -22,33 +37,53 @@ Vocabulary::Vocabulary(const TokenizerSpec& spec, std::uint64_t seed) : seed_(se
                                                        " tokens, but kinds for " +
                                                        std::to_string(spec.kinds.size()));
   }
-  ends_.reserve(count);
   slots_.assign(std::bit_ceil(2 * count), -1);
+  byte_tokens_.fill(-1);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string& text = spec.tokens[i];
-    std::optional<std::string> bytes;
-    if (spec.kinds[i] == TokenKind::kNormal) bytes = from_byte_alphabet(text);
-    if (bytes.has_value()) {
-      bytes_ += *bytes;
-    } else if (spec.kinds[i] == TokenKind::kNormal || spec.kinds[i] == TokenKind::kUserDefined) {
-      bytes_ += text;
+    if (spec.model == TokenizerModel::kByteLevelBpe) {
+      add_byte_level(spec.tokens[i], spec.kinds[i]);
+    } else {
+      add_characters(spec.tokens[i], spec.kinds[i], spec);
     }
-    ends_.push_back(bytes_.size());
-    // A text outside the byte alphabet can never come out of encoding.
-    if (bytes.has_value() && !bytes->empty()) insert(static_cast<TokenId>(i));
   }
 }
 
-std::string_view Vocabulary::bytes_of(TokenId id) const noexcept {
-  const auto index = static_cast<std::size_t>(id);
-  const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-  return std::string_view(bytes_).substr(begin, ends_[index] - begin);
+void Vocabulary::add_byte_level(const std::string& text, TokenKind kind) {
+  std::optional<std::string> bytes;
+  if (kind == TokenKind::kNormal) bytes = from_byte_alphabet(text);
+  const bool kept = kind == TokenKind::kNormal || kind == TokenKind::kUserDefined;
+  bytes_.add(bytes.has_value() ? *bytes : kept ? text : std::string());
+  // A text outside the byte alphabet can never come out of encoding.
+  if (bytes.has_value() && !bytes->empty()) insert(static_cast<TokenId>(size() - 1));
 }
 
-TokenId Vocabulary::find(std::string_view bytes) const noexcept { return slots_[slot_of(bytes)]; }
+void Vocabulary::add_characters(const std::string& text, TokenKind kind,
+                                const TokenizerSpec& spec) {
+  const auto id = static_cast<TokenId>(size());
+  if (kind == TokenKind::kByte) {
+    const std::optional<char> byte = byte_of(text);
+    if (!byte) {
+      base::throw_error(ErrorCode::kModelUnreadable, "token " + std::to_string(id) +
+                                                         " stands for a byte, but is \"" + text +
+                                                         "\" and not like \"<0x0A>\"");
+    }
+    byte_tokens_[static_cast<unsigned char>(*byte)] = id;
+    bytes_.add({&*byte, 1});
+    return texts_.add({});
+  }
+  if (kind != TokenKind::kNormal && kind != TokenKind::kUserDefined) {
+    bytes_.add({});
+    return texts_.add({});
+  }
+  bytes_.add(spec.space.empty() ? text : replaced_all(text, spec.space, " "));
+  texts_.add(text);
+  if (!text.empty()) insert(id);
+}
+
+TokenId Vocabulary::find(std::string_view text) const noexcept { return slots_[slot_of(text)]; }
 
 void Vocabulary::insert(TokenId id) {
-  TokenId& slot = slots_[slot_of(bytes_of(id))];
+  TokenId& slot = slots_[slot_of(text_of(id))];
   if (slot >= 0) {
     base::throw_error(ErrorCode::kModelUnreadable, "tokens " + std::to_string(slot) + " and " +
                                                        std::to_string(id) + " have the same text");
@@ -56,10 +91,10 @@ void Vocabulary::insert(TokenId id) {
   slot = id;
 }
 
-std::size_t Vocabulary::slot_of(std::string_view bytes) const noexcept {
+std::size_t Vocabulary::slot_of(std::string_view text) const noexcept {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = base::xxh3_64(base::as_bytes(bytes), seed_) & mask;
-  while (slots_[slot] >= 0 && bytes_of(slots_[slot]) != bytes) slot = (slot + 1) & mask;
+  std::size_t slot = base::xxh3_64(base::as_bytes(text), seed_) & mask;
+  while (slots_[slot] >= 0 && text_of(slots_[slot]) != text) slot = (slot + 1) & mask;
   return slot;
 }
 
