@@ -121,7 +121,8 @@ void read_special_ids(const GgufMetadata& metadata, text::TokenizerSpec& spec) {
     }
   }
   if (spec.eos >= 0) add_end(spec, spec.eos);
-  for (const std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+  for (const std::string_view key :
+       {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     if (const TokenId id = token(key); id >= 0) add_end(spec, id);
   }
   add_known_ends(spec);

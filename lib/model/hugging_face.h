@@ -16,8 +16,8 @@ namespace incipit::model {
 /// Error{kModelUnreadable}, also for a model that incipit would compute wrongly.
 ModelConfig read_hugging_face_config(const JsonObject& config, const TensorSource& tensors);
 
-/// The tokenizer of a directory, with the ends that its config.json and generation_config.json
-/// name. Throws Error{kModelUnreadable}.
+/// The tokenizer of a directory (tokenizer.json, else vocab.json with merges.txt), with the ends
+/// that its config.json and generation_config.json name. Throws Error{kModelUnreadable}.
 text::TokenizerSpec read_hugging_face_tokenizer(const std::filesystem::path& directory,
                                                 const JsonObject& config);
 

@@ -119,8 +119,7 @@ void TextEncoder::between(std::string_view text, End before, bool open, const Se
   if (open) text = text.substr(0, rules_.spacing.closed_front(text));
   if (text.empty()) return;
   if (rules_.spacing.empty()) return pre_tokens(text, open, settled);
-  const bool begins =
-      rules_.spacing_at_begin_only ? before == End::kNothing : before != End::kText;
+  const bool begins = rules_.spacing_at_begin_only ? before == End::kNothing : before != End::kText;
   NormalizedText spaced(rules_.spacing, text, begins);
   pre_tokens(spaced.text(), open, [&](std::size_t size) {
     if (!open) return;

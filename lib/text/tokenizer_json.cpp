@@ -165,8 +165,9 @@ void read_sentence_piece(const Json& root, const Json& model, TokenizerSpec& spe
 
 }  // namespace
 
-TokenizerSpec parse_tokenizer_json(std::string_view text) {
-  const Json root = parse_json(text);
+TokenizerSpec parse_tokenizer_json(std::string_view text) { return spec_of_json(parse_json(text)); }
+
+TokenizerSpec spec_of_json(const Json& root) {
   const Json* model = find(root, "model");
   if (model == nullptr) fail_json("has no model");
   check_model(*model);

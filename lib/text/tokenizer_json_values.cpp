@@ -32,7 +32,7 @@ void check_depth(std::string_view text) {
 }  // namespace
 
 void fail_json(const std::string& why) {
-  base::throw_error(ErrorCode::kModelUnreadable, "tokenizer.json " + why);
+  base::throw_error(ErrorCode::kModelUnreadable, "the tokenizer's JSON " + why);
 }
 
 void fail_unsupported_json(const std::string& what) {

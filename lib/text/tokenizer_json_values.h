@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 inline constexpr std::size_t kMaxTokens = 1 << 21;  // bounds what one large id makes us allocate
 
-[[noreturn]] void fail_json(const std::string& why);               // "tokenizer.json " + why
+[[noreturn]] void fail_json(const std::string& why);               // of the whole
 [[noreturn]] void fail_unsupported_json(const std::string& what);  // names it
 
 /// A whole text, at most 32 levels deep.
@@ -35,6 +35,9 @@ const Json& array_at(const Json& object, const char* key);  // must be there
 
 /// The id that a file gives a token.
 TokenId id_of(const Json& value, const std::string& token);
+/// What a tokenizer.json says that is parsed already.
+TokenizerSpec spec_of_json(const Json& root);
+
 /// Makes room for a token that a file names.
 std::size_t slot_for(TokenizerSpec& spec, TokenId id);
 /// A token of the vocabulary; one id has one text.
