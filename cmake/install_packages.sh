@@ -10,7 +10,7 @@ if [ $# -eq 0 ]; then
   set -- g++ cmake ninja-build pkg-config binutils python3 \
     libpcre2-dev libutf8proc-dev nlohmann-json3-dev libxxhash-dev libssl-dev \
     libhiredis-dev libmemcached-dev libzstd-dev redis-server memcached \
-    catch2 libbenchmark-dev libcli11-dev clang-format ccache
+    catch2 libbenchmark-dev libcli11-dev libboost-context-dev clang-format ccache
 fi
 
 say() { echo "install_packages.sh: $*" >&2; }

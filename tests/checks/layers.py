@@ -32,7 +32,7 @@ DEVICE_KINDS = {"cpu", "cuda"}
 NAMES_DEVICES = pathlib.PurePath("lib/engine/make_device.cpp")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
-MODULE_CALL = re.compile(r"incipit_module\(\s*(\w+)([^)]*)\)")
+MODULE_CALL = re.compile(r"incipit_(?:module|kernels)\(\s*(\w+)([^)]*)\)")
 KEYWORDS = {"DEPENDS", "LIBRARIES", "HEADERS"}
 
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INCIPIT_TESTS_SIMT_LANE_H_
+#define INCIPIT_TESTS_SIMT_LANE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "simt/context.h"
+#include "simt/types.h"
+
+namespace incipit::simt {
+
+constexpr unsigned kWarpLanes = 32;
+constexpr std::uint32_t kFullMask = 0xffffffffu;
+
+/// What a thread may ask about itself.
+struct ThreadInfo {
+  Dim3 thread = {};
+  unsigned number = 0;  // in its block
+  unsigned lane = 0;
+  unsigned warp = 0;
+};
+
+/// And about its block.
+struct BlockInfo {
+  Dim3 block = {};
+  Dim3 block_size = {};
+  Dim3 grid = {};
+  const Options* options = nullptr;
+};
+
+/// What the thread that is running belongs to. Null between launches.
+extern thread_local constinit const ThreadInfo* running_thread;
+extern thread_local constinit const BlockInfo* running_block;
+
+enum class Wait : std::uint8_t { kNothing, kWarp, kBarrier, kExited };
+
+struct AsyncCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint32_t bytes = 0;       // of `to`
+  std::uint32_t from_bytes = 0;  // the rest becomes zero
+};
+
+/// The copies of a thread that it has not waited for, in groups as it committed them.
+struct AsyncCopies {
+  std::vector<AsyncCopy> copies = {};
+  std::vector<std::size_t> group_ends = {};  // indices into copies
+  std::size_t delivered = 0;                 // copies
+  std::size_t groups_delivered = 0;
+
+  void clear() {
+    copies.clear();
+    group_ends.clear();
+    delivered = groups_delivered = 0;
+  }
+};
+
+struct WarpOperation;
+
+/// A thread of the block that runs: its fiber and what it waits for.
+struct Lane : ThreadInfo {
+  Lane(void (*entry)(void*), unsigned number_in) : context(entry, this, number_in) {
+    number = number_in;
+    lane = number % kWarpLanes;
+    warp = number / kWarpLanes;
+  }
+
+  Context context;
+  Wait wait = Wait::kExited;
+  Site site = {};                            // where it waits
+  const WarpOperation* operation = nullptr;  // kWarp: in what,
+  std::uint32_t mask = 0;                    // with whom,
+  void* payload = nullptr;                   // and its part in it
+  AsyncCopies copies = {};
+};
+
+}  // namespace incipit::simt
+
+#endif  // INCIPIT_TESTS_SIMT_LANE_H_
