@@ -53,7 +53,7 @@ void Scheduler::begin_lanes() {
 /// After a failure: the fibers stand anywhere in the kernel.
 void Scheduler::forget_lanes() {
   for (const auto& lane : lanes_) {
-    if (lane->wait != Wait::kExited) lane->context.restart();
+    lane->context.restart();
     lane->wait = Wait::kExited;
   }
 }
