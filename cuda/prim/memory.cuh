@@ -71,7 +71,7 @@ INCIPIT_DEVICE T load(const T* from, Site = Site::here()) {
 }
 template <class T>
 INCIPIT_DEVICE void store(T* to, const T& value, Site = Site::here()) {
-  *reinterpret_cast<WordOf<T>*>(to) = bit_cast<WordOf<T>>(value);
+  *reinterpret_cast<WordOf<T>*>(to) = bit_cast<WordOf<T> >(value);
 }
 template <class T>
 INCIPIT_DEVICE T load_constant(const T* from, Site = Site::here()) {
@@ -83,7 +83,7 @@ INCIPIT_DEVICE T shared_load(const T* from, Site = Site::here()) {
 }
 template <class T>
 INCIPIT_DEVICE void shared_store(T* to, const T& value, Site = Site::here()) {
-  *reinterpret_cast<WordOf<T>*>(to) = bit_cast<WordOf<T>>(value);
+  *reinterpret_cast<WordOf<T>*>(to) = bit_cast<WordOf<T> >(value);
 }
 
 #endif
@@ -103,30 +103,45 @@ INCIPIT_DEVICE bool is_packed(const T* data, std::int64_t stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride % kPackOf<T> == 0;
 }
 
-/// A group of 16 bytes of a row, as one access where it may be, else element by element; what lies
-/// behind `count` is zero.
-template <class T>
-INCIPIT_DEVICE Pack<T, kPackOf<T>> load_group(const T* from, unsigned count, bool packed,
-                                              Site site = Site::here()) {
-  using Group = Pack<T, kPackOf<T>>;
-  if (packed && count == kPackOf<T>) return load(reinterpret_cast<const Group*>(from), site);
+/// kWidth neighbours of a row, as one access where they are `packed`, else element by element; what
+/// lies behind `count` is zero.
+template <unsigned kWidth, class T>
+INCIPIT_DEVICE Pack<T, kWidth> load_group(const T* from, unsigned count, bool packed,
+                                          Site site = Site::here()) {
+  using Group = Pack<T, kWidth>;
+  if (packed && count == kWidth) return load(reinterpret_cast<const Group*>(from), site);
   Group group = {};
-  for (unsigned i = 0; i < kPackOf<T>; ++i) {
+  for (unsigned i = 0; i < kWidth; ++i) {
     if (i < count) group[i] = load(from + i, site);
   }
   return group;
 }
-template <class T>
-INCIPIT_DEVICE void store_group(T* to, const Pack<T, kPackOf<T>>& group, unsigned count,
-                                bool packed, Site site = Site::here()) {
-  using Group = Pack<T, kPackOf<T>>;
-  if (packed && count == kPackOf<T>) {
-    store(reinterpret_cast<Group*>(to), group, site);
+template <unsigned kWidth, class T>
+INCIPIT_DEVICE void store_group(T* to, const Pack<T, kWidth>& group, unsigned count, bool packed,
+                                Site site = Site::here()) {
+  if (packed && count == kWidth) {
+    store(reinterpret_cast<Pack<T, kWidth>*>(to), group, site);
     return;
   }
-  for (unsigned i = 0; i < kPackOf<T>; ++i) {
+  for (unsigned i = 0; i < kWidth; ++i) {
     if (i < count) store(to + i, group[i], site);
   }
+}
+
+/// `count` of kWidth floats that nobody writes meanwhile, 16 bytes at a time where they are
+/// aligned; the rest is zero.
+template <unsigned kWidth>
+INCIPIT_DEVICE void load_floats(float (&to)[kWidth], const float* from, unsigned count,
+                                bool aligned, Site site = Site::here()) {
+  static_assert(kWidth % 4 == 0);
+  if (aligned && count == kWidth) {
+    for (unsigned i = 0; i < kWidth; i += 4) {
+      const auto four = load_constant(reinterpret_cast<const Pack<float, 4>*>(from + i), site);
+      for (unsigned j = 0; j < 4; ++j) to[i + j] = four[j];
+    }
+    return;
+  }
+  for (unsigned i = 0; i < kWidth; ++i) to[i] = i < count ? load_constant(from + i, site) : 0.0f;
 }
 
 }  // namespace incipit::cuda::prim

@@ -42,10 +42,22 @@ Context::Context(void (*entry)(void*), void* argument, std::size_t number)
 
 Context::~Context() {
   if (stack_ == nullptr) return;
-#if defined(INCIPIT_SIMT_TSAN)
-  __tsan_destroy_fiber(race_identity_);
-#endif
+  end_race_identity();
   munmap(stack_ - page_bytes(), page_bytes() + kStackBytes);
+}
+
+void Context::end_race_identity() {
+#if defined(INCIPIT_SIMT_TSAN)
+  if (race_identity_ == nullptr) return;
+  // What it did is over, wherever it stands.
+  void* const me = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(race_identity_, 1);
+  __tsan_release(this);
+  __tsan_switch_to_fiber(me, 1);
+  __tsan_acquire(this);
+  __tsan_destroy_fiber(race_identity_);
+  race_identity_ = nullptr;
+#endif
 }
 
 void Context::forget_for_sanitizers() {
@@ -54,7 +66,7 @@ void Context::forget_for_sanitizers() {
   fake_stack_ = nullptr;
 #endif
 #if defined(INCIPIT_SIMT_TSAN)
-  if (race_identity_ != nullptr) __tsan_destroy_fiber(race_identity_);
+  end_race_identity();
   race_identity_ = __tsan_create_fiber(0);
 #endif
 }

@@ -32,6 +32,7 @@ class Context {
  private:
   static void leave(Context& from, Context& to);
   static void arrive(Context& from, Context& me);
+  void end_race_identity();
   void forget_for_sanitizers();
 #if defined(INCIPIT_SIMT_BOOST)
   static void enter(void* transfer);

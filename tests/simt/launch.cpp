@@ -50,10 +50,10 @@ void Scheduler::begin_lanes() {
   }
 }
 
-/// After a failure: the fibers stand anywhere in the kernel.
+/// After a failure: fibers stand anywhere in the kernel.
 void Scheduler::forget_lanes() {
   for (const auto& lane : lanes_) {
-    lane->context.restart();
+    if (lane->wait != Wait::kExited || lane.get() == failed_) lane->context.restart();
     lane->wait = Wait::kExited;
   }
 }
@@ -84,6 +84,7 @@ void Scheduler::launch(Machine& machine, Dim3 grid, Dim3 block, std::size_t shar
   running_block = &block_;
   random_ = Random(machine.options.seed);
   failure_.clear();
+  failed_ = nullptr;
   make_lanes(threads_);
 
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;

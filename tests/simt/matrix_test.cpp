@@ -128,26 +128,27 @@ TEST_CASE("mma of bytes multiplies matrices of 32 columns, and wraps around") {
 }
 
 TEST_CASE("ldmatrix of one, two and four matrices, as they are and transposed") {
+  std::array<std::array<std::uint32_t, 3>, 32> got = {};
   run_kernel(
       32,
-      [] {
+      [&] {
         auto* const shared = dynamic_shared<std::uint16_t>();
         for (unsigned i = lane(); i < 4 * 64; i += 32) shared[i] = static_cast<std::uint16_t>(i);
         sync_warp();
-        const auto wanted = [](unsigned matrix, unsigned row, unsigned column) {
-          return 64 * matrix + 8 * row + column;
-        };
         const void* const row = shared + 8 * lane();
         std::uint32_t one[1], two[2], four[4];
         load_matrix<1, true>(one, lane() < 8 ? row : nullptr);
         load_matrix<2>(two, lane() < 16 ? row : nullptr);
         load_matrix<4, true>(four, row);
-        const unsigned major = lane() / 4, minor = 2 * (lane() % 4);
-        CHECK(one[0] == (wanted(0, minor, major) | wanted(0, minor + 1, major) << 16));
-        CHECK(two[1] == (wanted(1, major, minor) | wanted(1, major, minor + 1) << 16));
-        CHECK(four[3] == (wanted(3, minor, major) | wanted(3, minor + 1, major) << 16));
+        got[lane()] = {one[0], two[1], four[3]};
       },
       {}, 512);
+  for (unsigned i = 0; i < 32; ++i) {
+    const unsigned major = i / 4, minor = 2 * (i % 4);
+    CHECK(got[i][0] == ((8 * minor + major) | (8 * (minor + 1) + major) << 16));
+    CHECK(got[i][1] == ((64 + 8 * major + minor) | (64 + 8 * major + minor + 1) << 16));
+    CHECK(got[i][2] == ((192 + 8 * minor + major) | (192 + 8 * (minor + 1) + major) << 16));
+  }
 }
 
 TEST_CASE("ldmatrix counts bank conflicts") {

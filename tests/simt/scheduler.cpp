@@ -31,6 +31,7 @@ Scheduler& Scheduler::of_this_thread() {
 void Scheduler::fail(std::initializer_list<Part> message) {
   describe(message);
   if (current_ == nullptr) throw Failure(failure_);
+  failed_ = current_;
   // An exception must not cross to another stack: the host throws it there.
   switch_to(nullptr);
   std::abort();  // nobody goes on with a launch that failed

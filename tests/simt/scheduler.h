@@ -140,6 +140,7 @@ class Scheduler {
   SharedMemory shared_;
   AccessLog accesses_;
   std::string failure_, details_;
+  const Lane* failed_ = nullptr;
   // Only their addresses matter.
   std::array<char, 2> barrier_keys_ = {};
   std::array<char, 2 * kMaxWarps* kWarpLanes> warp_keys_ = {};
