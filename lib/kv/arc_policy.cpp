@@ -9,6 +9,11 @@ namespace incipit::kv {
 
 ArcPolicy::ArcPolicy(std::size_t capacity) : nodes_(capacity), once_(capacity), often_(capacity) {}
 
+void ArcPolicy::prefetch(std::uint64_t identity) const noexcept {
+  once_.ghosts.prefetch(identity);
+  often_.ghosts.prefetch(identity);
+}
+
 void ArcPolicy::insert(NodeId node, const NodeFacts& facts) {
   const std::size_t gone_once = once_.ghosts.size(), gone_often = often_.ghosts.size();
   bool often = true;

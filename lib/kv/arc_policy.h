@@ -26,6 +26,7 @@ class ArcPolicy final : public EvictionPolicy {
  public:
   explicit ArcPolicy(std::size_t capacity);
 
+  void prefetch(std::uint64_t identity) const noexcept override;
   void insert(NodeId node, const NodeFacts& facts) override;
   void hit(NodeId node) override;
   void use(NodeId node) override;

@@ -21,6 +21,12 @@ EvictionPolicy& EvictionOrder::policy_of(NodeId node) const {
   return *policy;
 }
 
+void EvictionOrder::prefetch(std::uint64_t identity) const noexcept {
+  for (const auto& policy : policies_) {
+    if (policy != nullptr) policy->prefetch(identity);
+  }
+}
+
 void EvictionOrder::insert(NodeId node, const NodeFacts& facts, Rank rank) {
   ranks_.at(node) = rank;
   policy_of(node).insert(node, facts);

@@ -29,6 +29,7 @@ class EvictionOrder {
   /// since a policy takes memory for all nodes.
   void prepare(Rank rank);
 
+  void prefetch(std::uint64_t identity) const noexcept;
   void insert(NodeId node, const NodeFacts& facts, Rank rank);
   void hit(NodeId node) { policy_of(node).hit(node); }
   void use(NodeId node) { policy_of(node).use(node); }

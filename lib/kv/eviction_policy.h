@@ -27,6 +27,9 @@ class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
+  /// Starts to load what insert() and remove() of such a node will read, where its id does not lead
+  /// there.
+  virtual void prefetch(std::uint64_t /*identity*/) const noexcept {}
   /// A new node; not a candidate yet.
   virtual void insert(NodeId node, const NodeFacts& facts) = 0;
   /// A prompt found it.

@@ -33,6 +33,8 @@ bool GhostList::take(std::uint64_t identity) {
 void GhostList::drop_oldest() {
   INCIPIT_CHECK(known_.size > 0);
   remove(known_.oldest);
+  // Lists that are full drop one after the other.
+  if (known_.size > 0) prefetch(identities_[known_.oldest]);
 }
 
 void GhostList::clear() {

@@ -20,6 +20,8 @@ class GhostList {
 
   std::size_t size() const noexcept { return known_.size; }
 
+  /// Starts to load what push() and take() of this one will read.
+  void prefetch(std::uint64_t identity) const noexcept { table_.prefetch(identity); }
   /// Adds the newest one; where the list is full, the oldest goes.
   void push(std::uint64_t identity);
   /// Removes one; false where it is not in the list.

@@ -380,6 +380,7 @@ void KvCache::commit(BlockTable& table, std::span<const TokenId> tokens) {
   for (std::size_t i = first; i < full; ++i) {
     if (const std::size_t next = i + kAhead; next < full) {
       impl.index.prefetch(hashes[next - first], table.blocks_[next]);
+      impl.order.prefetch(hashes[next - first]);
       __builtin_prefetch(&impl.nodes[table.blocks_[next]]);
     }
     const std::uint64_t hash = hashes[i - first];

@@ -17,8 +17,18 @@ void KvCache::Impl::detach(NodeId id, Gone why) {
   nodes[id] = {};
 }
 
+/// Starts to load what remove() of a node touches where its id does not lead there.
+void KvCache::Impl::prefetch_removal(NodeId node) const {
+  const std::uint64_t identity = index.hash(node);
+  index.prefetch(identity);
+  order.prefetch(identity);
+  memory.prefetch(identity);
+}
+
 /// Removes a leaf from the index, and with it the index's hold on the block.
 void KvCache::Impl::remove(NodeId leaf, Gone why) {
+  const NodeId parent = index.parent(leaf);
+  if (!index.is_root(parent)) prefetch_removal(parent);  // mostly the next one to go
   if (pool.holders(leaf) == 1) {
     remove_candidate(leaf);
     --idle;
@@ -29,7 +39,6 @@ void KvCache::Impl::remove(NodeId leaf, Gone why) {
             .identity = index.hash(leaf),
             .parent = parent_hash(leaf)});
   detach(leaf, why);
-  const NodeId parent = index.parent(leaf);
   index.remove(leaf);
   pool.release(leaf);
   if (index.is_root(parent) || !index.is_leaf(parent)) return;

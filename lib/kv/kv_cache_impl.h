@@ -120,6 +120,7 @@ struct KvCache::Impl {
   void set_labels(NodeId node, LabelSetId set);
 
   // Forgetting (kv_cache_forget.cpp)
+  void prefetch_removal(NodeId node) const;
   void remove(NodeId leaf, Gone why);
   void detach(NodeId node, Gone why);
   std::size_t remove_subtree(NodeId top, Gone why);

@@ -28,6 +28,10 @@ class MissMemory {
   explicit MissMemory(std::size_t blocks)
       : slots_(std::bit_ceil(std::clamp<std::size_t>(2 * blocks, 16, kMaxSlots))) {}
 
+  /// Starts to load what remember() of this one will write.
+  void prefetch(std::uint64_t identity) const noexcept {
+    __builtin_prefetch(&slots_[identity & (slots_.size() - 1)], 1);
+  }
   void remember(std::uint64_t identity, Gone why) noexcept { slot(identity) = {identity, why}; }
   Gone recall(std::uint64_t identity) const noexcept {
     const Slot& found = slots_[identity & (slots_.size() - 1)];

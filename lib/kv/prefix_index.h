@@ -69,9 +69,11 @@ class PrefixIndex {
 
   /// Starts to load what find() of a hash and insert() of a block will touch.
   void prefetch(std::uint64_t hash, BlockId block) const noexcept {
-    table_.prefetch(hash);
+    prefetch(hash);
     prefetch_node(block);
   }
+  /// The same for a node that is near by, and for remove() of one.
+  void prefetch(std::uint64_t hash) const noexcept { table_.prefetch(hash); }
   /// Adds a child that `parent` does not have yet, for a block that is in no node.
   void insert(NodeId parent, std::uint64_t hash, TokenBlock tokens, BlockId block);
   /// Removes a leaf, and its root with the last one.

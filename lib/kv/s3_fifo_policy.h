@@ -25,6 +25,7 @@ class S3FifoPolicy final : public EvictionPolicy {
  public:
   explicit S3FifoPolicy(std::size_t capacity);
 
+  void prefetch(std::uint64_t identity) const noexcept override { ghosts_.prefetch(identity); }
   void insert(NodeId node, const NodeFacts& facts) override;
   void hit(NodeId node) override;
   void use(NodeId /*node*/) override {}
