@@ -7,6 +7,7 @@
 #include "compress/boilerplate.h"
 #include "compress/compaction.h"
 #include "compress/pieces.h"
+#include "compress/salience.h"
 #include "retrieve/terms.h"
 
 namespace incipit::compress {
@@ -243,15 +244,18 @@ void History::remember(std::size_t i) {
     return;  // nothing is ever looked up
   }
   const std::string& text = entry.shown().text;
+  const auto name = [&](text::Span span) {
+    const bool asks = entry.message.role == Role::kUser && ends_in_question(span.of(text));
+    passages_.push_back({number, span, asks});
+  };
   const auto index = [&](text::Span span) {
     index_.add(span.of(text));
-    passages_.push_back({number, span});
+    name(span);
   };
   if (text.empty()) return;
   if (text.size() <= kLongMessage && features && !entry.changed) {
     index_.add(features->terms);
-    passages_.push_back({number, {0, text.size()}});
-    return;
+    return name({0, text.size()});
   }
   if (text.size() <= kLongMessage) return index({0, text.size()});
   text::Span passage;

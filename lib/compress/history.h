@@ -56,6 +56,7 @@ struct Entry {
 struct Passage {
   std::uint32_t entry = 0;
   text::Span span = {};  // of the shown text
+  bool asks = false;     // ends in a question of the user
 };
 
 /// What adding a message does.

@@ -19,15 +19,17 @@ constexpr std::size_t kHits = 32;
 constexpr std::size_t kQuestionBytes = 2000;
 
 // A question is answered only by what has this share of its weight, in 1/16, and stands out from
-// what comes kRunnersUp places behind it, which may have this share of its score.
+// what comes some places behind it, which may have this share of its score.
 constexpr std::uint64_t kQuestionGate = 8;
 constexpr std::uint64_t kQuestionSpread = 14;
 // What asks nothing in so many words needs more.
 constexpr std::uint64_t kOtherGate = 10;
 constexpr std::uint64_t kOtherSpread = 7;
 constexpr std::size_t kRunnersUp = 4;
-// In so many documents a query must have this weight, in 1/65536 bit, to be looked up.
+// In so many documents there are more that are alike, and a query must have this weight, in 1/65536
+// bit, to be looked up.
 constexpr std::uint32_t kManyDocuments = 1024;
+constexpr std::size_t kManyRunnersUp = 8;
 constexpr std::uint64_t kLeastWeight = 6 << 16;
 // What scores less than this share of the best passage is left out, in 1/16.
 constexpr std::uint64_t kCutOff = 7;
@@ -70,14 +72,22 @@ std::vector<Found> search(const Draft& draft, std::size_t end, const Query& quer
   };
   // Words that most messages have tell none of them apart, and looking them up is what costs.
   const std::uint64_t weight = history.index().weight(query.text);
-  if (history.index().documents() >= kManyDocuments && weight < kLeastWeight) return {};
-  std::vector<retrieve::Bm25::Hit> hits = history.index().search(query.text, kHits, is_gone);
+  const bool is_long = history.index().documents() >= kManyDocuments;
+  if (is_long && weight < kLeastWeight) return {};
+  // In a long chat most things were asked before, in words that are nearer to the question than any
+  // answer's: such passages would leave no room for what answers.
+  const auto weigh = [&](std::uint32_t document, std::uint64_t score) -> std::uint64_t {
+    if (!is_gone(document)) return 0;
+    return is_long && history.passage(document).asks ? score / 2 : score;
+  };
+  std::vector<retrieve::Bm25::Hit> hits = history.index().search(query.text, kHits, weigh);
   if (hits.empty()) return {};
   const std::uint64_t gate = query.asks ? kQuestionGate : kOtherGate;
   const std::uint64_t spread = query.asks ? kQuestionSpread : kOtherSpread;
   const std::uint64_t best = hits.front().score;
   if (best * 16 < weight * gate) return {};
-  if (hits.size() > kRunnersUp && hits[kRunnersUp].score * 16 > best * spread) return {};
+  const std::size_t runner_up = is_long ? kManyRunnersUp : kRunnersUp;
+  if (hits.size() > runner_up && hits[runner_up].score * 16 > best * spread) return {};
 
   std::map<std::uint32_t, std::uint64_t> scores;  // by document
   for (const auto& hit : hits) {
@@ -149,16 +159,16 @@ Evidence recall(const Draft& draft, std::size_t end, std::size_t max_tokens) {
   std::vector<Found> found = search(draft, end, query);
   rescore(draft, query.text, found);
 
-  // What a segment quotes is in the prompt already.
-  std::unordered_set<std::string_view> known;
+  // What a segment quotes is in the prompt already, and once is enough.
+  std::unordered_set<std::string> known;
   for (const SegmentPtr& segment : draft.segments) {
-    for (const Quote& quote : segment->quotes) known.insert(trimmed(quote.text));
+    for (const Quote& quote : segment->quotes) known.emplace(trimmed(quote.text));
   }
   std::vector<Quote> quotes;
   for (const Found& one : found) {
     if (view.is_fixed(one.passage.entry)) continue;
     for (Quote& quote : quotes_of(draft, one)) {
-      if (!known.contains(trimmed(quote.text))) quotes.push_back(std::move(quote));
+      if (known.emplace(trimmed(quote.text)).second) quotes.push_back(std::move(quote));
     }
   }
   if (quotes.empty()) return {};

@@ -54,11 +54,12 @@ std::uint32_t Bm25::add(std::span<const std::uint64_t> terms) {
 }
 
 std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit) const {
-  return search(query, limit, [](std::uint32_t) { return true; });
+  return search(query, limit, [](std::uint32_t, std::uint64_t score) { return score; });
 }
 
-std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit,
-                                    base::FunctionRef<bool(std::uint32_t document)> wanted) const {
+std::vector<Bm25::Hit> Bm25::search(
+    std::string_view query, std::size_t limit,
+    base::FunctionRef<std::uint64_t(std::uint32_t document, std::uint64_t score)> weigh) const {
   std::vector<std::uint32_t> terms = known_terms(query, terms_);
   std::stable_sort(terms.begin(), terms.end(), [&](std::uint32_t a, std::uint32_t b) {
     return postings_[a].size() < postings_[b].size();
@@ -87,9 +88,8 @@ std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit,
     }
   }
 
-  const auto unwanted = [&](const Hit& hit) { return !wanted(hit.document); };
-  hits.erase(std::remove_if(hits.begin(), hits.end(), unwanted), hits.end());
-  for (Hit& hit : hits) hit.score = scores[hit.document];
+  for (Hit& hit : hits) hit.score = weigh(hit.document, scores[hit.document]);
+  std::erase_if(hits, [](const Hit& hit) { return hit.score == 0; });
   const auto better = [](const Hit& a, const Hit& b) {
     return a.score != b.score ? a.score > b.score : a.document > b.document;
   };

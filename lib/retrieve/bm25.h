@@ -28,12 +28,14 @@ class Bm25 {
     std::uint32_t document = 0;
     std::uint64_t score = 0;  // in 1/65536
   };
-  /// The best `limit` documents that share a term with the query and that `wanted` accepts, best
-  /// first, newer before older where scores are equal. Rare terms are looked at first; past
-  /// kMostPostings the commonest ones, and then the oldest documents, are left out, so that a query
-  /// costs O(min(hits, kMostPostings)), and O(documents) for clearing scores.
-  std::vector<Hit> search(std::string_view query, std::size_t limit,
-                          base::FunctionRef<bool(std::uint32_t document)> wanted) const;
+  /// The best `limit` documents that share a term with the query, best first, newer before older
+  /// where scores are equal, by what `weigh` makes of their scores; 0 leaves a document out. Rare
+  /// terms are looked at first; past kMostPostings the commonest ones, and then the oldest
+  /// documents, are left out, so that a query costs O(min(hits, kMostPostings)), and O(documents)
+  /// for clearing scores.
+  std::vector<Hit> search(
+      std::string_view query, std::size_t limit,
+      base::FunctionRef<std::uint64_t(std::uint32_t document, std::uint64_t score)> weigh) const;
   std::vector<Hit> search(std::string_view query, std::size_t limit) const;
   static constexpr std::size_t kMostPostings = 8192;
 

@@ -73,7 +73,7 @@ TEST_CASE("results belong to their call, unless a segment stands for that") {
 TEST_CASE("what was sent, and the last user turn, arrive as they are") {
   const CompressorOptions options;
   const TokenCounter counter = byte_counter();
-  const std::string filler = "Thank you so much for your help! The boiler is at 40 degrees.";
+  const std::string filler = "I hope this email finds you well. The boiler is at 40 degrees.";
   History history(options, counter);
   history.add(history.arriving(say(Role::kUser, filler), 0, yes, no));
   CHECK(history[0].shown().text == filler);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compress/property_checks.h"
 
+#include <algorithm>
 #include <array>
 
 #include "compress/conversations.h"
@@ -40,6 +41,25 @@ std::size_t least_tokens(std::span<const Message> input, const TokenCounter& cou
     tokens += counter.message(input[last - 1]);
   }
   return tokens;
+}
+
+bool is_evidence(const Message& message) {
+  return is_made(message) && message.text.starts_with("Recalled from earlier");
+}
+
+// I15: what the prompt shares with the last one, and what it has lost of it.
+std::string wrong_front(const CompressedPrompt& last, const CompressedPrompt& prompt,
+                        const TokenCounter& counter) {
+  const auto apart = std::ranges::mismatch(last.messages, prompt.messages, same_message);
+  std::size_t stable = 0, durable = 0;
+  for (auto at = last.messages.begin(); at != apart.in1; ++at) stable += counter.message(*at);
+  for (const Message& message : last.messages) {
+    if (is_evidence(message)) break;
+    durable += counter.message(message);
+  }
+  if (prompt.stable_tokens != stable) return "stable_tokens is not the common front";
+  const std::size_t lost = durable - std::min(durable, stable);
+  return prompt.invalidated_tokens == lost ? "" : "invalidated_tokens is not what is lost";
 }
 
 }  // namespace
@@ -110,20 +130,13 @@ std::string check_growing(std::uint64_t seed) {
     if (!broken.empty()) return "after message " + std::to_string(i) + ": " + broken;
     const std::string log = compressor.serialize();
     if (!log.starts_with(before)) return "the log does not only grow";
+    broken = wrong_front(last, prompt, counter);
+    if (!broken.empty()) return broken;
     // I12: between compactions the new prompt begins with the last one, evidence aside.
     if (options.policy == CompressionPolicy::kFrozenSegments && !prompt.compacted) {
-      std::vector<Message> old;
-      for (const Message& message : last.messages) {
-        const bool evidence =
-            message.role == Role::kSystem && message.text.starts_with("Recalled from earlier");
-        if (!evidence) old.push_back(message);
-      }
-      std::vector<Message> now;
-      for (const Message& message : prompt.messages) {
-        const bool evidence =
-            message.role == Role::kSystem && message.text.starts_with("Recalled from earlier");
-        if (!evidence) now.push_back(message);
-      }
+      std::vector<Message> old = last.messages, now = prompt.messages;
+      std::erase_if(old, is_evidence);
+      std::erase_if(now, is_evidence);
       if (old.size() > now.size()) return "the prompt has lost messages between compactions";
       if (!same_messages(old, std::span(now).first(old.size()))) return "the front has changed";
       if (prompt.invalidated_tokens > 0) return "invalidated without a compaction";

@@ -44,6 +44,7 @@ std::size_t evidence_at(const CompressedPrompt& prompt) {
 TEST_CASE("evidence stands just in front of the last user turn, within its share") {
   CompressorOptions options;
   options.token_budget = 800;
+  options.segment_ratio = 0;  // nothing is left in segments
   Compressor compressor = long_chat(options);
   const std::string question = "Which code opens the vault?";
   compressor.add(say(Role::kUser, question));
@@ -51,7 +52,8 @@ TEST_CASE("evidence stands just in front of the last user turn, within its share
   const std::size_t at = evidence_at(prompt);
   REQUIRE(at + 2 == prompt.messages.size());
   CAPTURE(prompt.messages[at].text);
-  CHECK(made_text(prompt).find("kingfisher-4711") != std::string::npos);
+  CHECK(prompt.messages[at].text.starts_with(std::string(compress::kEvidenceHeading) +
+                                             "\nUser: " + kSecret));
   CHECK(prompt.messages[at].role == Role::kSystem);
   CHECK(prompt.messages.back().text == question);
   CHECK(byte_counter().message(prompt.messages[at]) <= 800 / 16);
@@ -69,6 +71,28 @@ TEST_CASE("evidence stands just in front of the last user turn, within its share
   compressor.add(say(Role::kAssistant, "Open it is."));
   compressor.add(say(Role::kUser, "Good."));
   CHECK(evidence_at(compressor.apply()) == compressor.plan().messages.size());
+}
+
+TEST_CASE("what was asked again and again does not hide the answer") {
+  CompressorOptions options;
+  options.token_budget = 1500;
+  options.segment_ratio = 0;
+  const std::string question = "What is the code of the vault?";
+  Compressor compressor(options, byte_counter());
+  compressor.add(say(Role::kUser, kSecret));
+  compressor.add(say(Role::kAssistant, "Noted."));
+  for (std::size_t i = 0; i < 700; ++i) {
+    const std::string number = std::to_string(i);
+    compressor.add(
+        say(Role::kUser, i % 7 == 3 ? question : "Crate " + number + " holds spare parts."));
+    compressor.apply();
+    compressor.add(say(Role::kAssistant, "Line " + number + " of the list is full, thanks."));
+  }
+  const CompressedPrompt prompt = compressor.plan(say(Role::kUser, question));
+  const std::size_t at = evidence_at(prompt);
+  REQUIRE(at < prompt.messages.size());
+  CAPTURE(prompt.messages[at].text);
+  CHECK(prompt.messages[at].text.find(kSecret) != std::string::npos);
 }
 
 TEST_CASE("nothing is brought back where nothing is asked, or there is no room") {

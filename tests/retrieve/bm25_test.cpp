@@ -79,8 +79,14 @@ TEST_CASE("BM25 prefers the shorter of very long texts") {
 TEST_CASE("BM25 prefers the newer of equals, and only what is wanted") {
   const Bm25 index = index_of({"same text", "same text", "same text", "other"});
   CHECK(documents(index.search("text", 2)) == Numbers{2, 1});
-  const auto old = [](std::uint32_t document) { return document < 1; };
+  const auto old = [](std::uint32_t document, std::uint64_t score) {
+    return document < 1 ? score : 0;
+  };
   CHECK(documents(index.search("text", 2, old)) == Numbers{0});
+  const auto oldest_first = [](std::uint32_t document, std::uint64_t score) {
+    return score / (document + 1);
+  };
+  CHECK(documents(index.search("text", 2, oldest_first)) == Numbers{0, 1});
 }
 
 TEST_CASE("BM25 finds Chinese by pairs of characters") {
@@ -96,7 +102,9 @@ TEST_CASE("BM25 looks at rare words first and bounds its work") {
   for (std::uint32_t i = 0; i < count; ++i) index.add(i == 7 ? "the needle" : "the hay");
   CHECK(documents(index.search("the needle", 1)) == Numbers{7});
   // The oldest fall out of what is too common.
-  const auto old = [](std::uint32_t document) { return document < 100; };
+  const auto old = [](std::uint32_t document, std::uint64_t score) {
+    return document < 100 ? score : 0;
+  };
   CHECK(documents(index.search("the", 5, old)).empty());
   CHECK(documents(index.search("the", 1)) == Numbers{count - 1});
 }
