@@ -46,8 +46,11 @@ Bpe::Bpe(const Vocabulary& vocabulary, const TokenizerSpec& spec, std::uint64_t 
 }
 
 void Bpe::learn_pairs(std::span<const MergeRule> rules, const TokenizerSpec& spec) {
-  // A token of the whole pre-token, and an unknown token that merges, reach across any place.
-  falls_apart_ = !ignore_merges_;
+  // A token of the whole pre-token, an unknown token that merges, and neighbours of what is left
+  // out reach across any place.
+  const bool all_known = unknown_ >= 0 || std::all_of(bytes_.begin(), bytes_.end(),
+                                                      [](TokenId id) { return id >= 0; });
+  falls_apart_ = !ignore_merges_ && all_known;
   joined_ = PairFilter(rules.size());
   for (const MergeRule& rule : rules) {
     if (rule.left == spec.unknown || rule.right == spec.unknown) falls_apart_ = false;

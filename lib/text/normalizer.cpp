@@ -17,6 +17,7 @@ namespace {
 using Kind = NormalizerStep::Kind;
 
 constexpr std::size_t kMaxSteps = 16, kMaxStepBytes = 256;
+constexpr std::size_t kMaxGrowth = 256;  // of a text; three times are usual
 constexpr std::size_t kMaxTextBytes = UINT32_MAX - 1;
 
 void check_growth(std::size_t bytes) {
@@ -115,6 +116,19 @@ std::string step_applied(const NormalizerStep& step, std::string_view text, bool
   base::throw_error(ErrorCode::kInternal, "unknown normaliser");
 }
 
+/// How many times longer a step can make a text.
+std::size_t growth_of(const NormalizerStep& step) {
+  switch (step.kind) {
+    case Kind::kReplace:
+      return std::max<std::size_t>(1, (step.by.size() + step.text.size() - 1) / step.text.size());
+    case Kind::kReplaceSpaceRuns:
+    case Kind::kMarkWords:
+      return 1 + step.by.size();
+    default:
+      return 1;
+  }
+}
+
 void check_steps(const std::vector<NormalizerStep>& steps) {
   const auto fail = [](const std::string& why) {
     base::throw_error(ErrorCode::kModelUnreadable, "the tokenizer's normaliser " + why);
@@ -123,6 +137,7 @@ void check_steps(const std::vector<NormalizerStep>& steps) {
     fail("has " + std::to_string(steps.size()) + " steps; at most " + std::to_string(kMaxSteps) +
          " are supported");
   }
+  std::size_t growth = 1;
   for (const NormalizerStep& step : steps) {
     if (step.kind == Kind::kReplace && step.text.empty()) fail("replaces an empty text");
     if (std::max(step.text.size(), step.by.size()) > kMaxStepBytes) {
@@ -131,6 +146,8 @@ void check_steps(const std::vector<NormalizerStep>& steps) {
     for (const std::string& text : {step.text, step.by}) {
       if (valid_front(text) != text.size()) fail("has a text that is no UTF-8");
     }
+    growth *= growth_of(step);
+    if (growth > kMaxGrowth) fail("makes texts too long");
   }
 }
 

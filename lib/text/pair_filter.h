@@ -16,7 +16,7 @@ class PairFilter {
  public:
   /// For about `count` pairs.
   explicit PairFilter(std::size_t count)
-      : words_(std::bit_ceil(count / (kWordBits / kBitsPerPair) + 1)) {}
+      : words_(std::bit_ceil(count / (kWordBits / kBitsPerPair) + kMinWords)) {}
 
   void insert(char32_t left, char32_t right) {
     const std::size_t bit = bit_of(left, right);
@@ -28,7 +28,7 @@ class PairFilter {
   }
 
  private:
-  static constexpr std::size_t kWordBits = 64;
+  static constexpr std::size_t kWordBits = 64, kMinWords = 16;
   static constexpr std::size_t kBitsPerPair = 8;  // one in eight that is absent looks present
 
   std::size_t bit_of(char32_t left, char32_t right) const noexcept {

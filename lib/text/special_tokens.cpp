@@ -11,9 +11,6 @@
 namespace incipit::text {
 namespace {
 
-// Bounds the work per byte of text, which is at most the length of the longest token.
-constexpr std::size_t kMaxBytes = 1024;
-
 unsigned char byte_at(std::string_view text, std::size_t index) {
   return static_cast<unsigned char>(text[index]);
 }

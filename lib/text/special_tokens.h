@@ -22,6 +22,9 @@ struct SpecialToken {
 /// Special and user-defined tokens by their texts. Immutable.
 class SpecialTokens {
  public:
+  /// The longest. Bounds the work per byte of text.
+  static constexpr std::size_t kMaxBytes = 1024;
+
   /// Throws Error{kModelUnreadable} where two tokens have one text, or one is too long.
   explicit SpecialTokens(std::vector<SpecialToken> tokens);
 

@@ -24,6 +24,8 @@ void TextEncoder::raw(std::string_view text) {
 }
 
 void TextEncoder::pieces(std::span<const TextPiece> pieces) {
+  // Normalised text runs across the borders of pieces, so nothing is looked for in it.
+  find_normalized_ = false;
   std::string text;
   for (const TextPiece& piece : pieces) text += piece.text;
   SpecialTokenSearch search(text);
@@ -31,7 +33,7 @@ void TextEncoder::pieces(std::span<const TextPiece> pieces) {
   for (const TextPiece& piece : pieces) {
     search.skip_to(end);
     end += piece.text.size();
-    const SpecialTokens& tokens = piece.control ? rules_.specials : rules_.contents;
+    const SpecialTokens& tokens = piece.control ? rules_.control : rules_.contents;
     while (true) {
       const SpecialTokenSearch::Match match = search.next(tokens, end);
       if (match.id < 0) break;
@@ -94,7 +96,9 @@ std::size_t TextEncoder::valid(std::string_view text, bool open) {
   SpecialTokenSearch search(normal, open);
   End before = before_;
   for (std::size_t done = 0;;) {
-    const SpecialTokenSearch::Match match = search.next(rules_.normalized);
+    const SpecialTokenSearch::Match match =
+        find_normalized_ ? search.next(rules_.normalized)
+                         : SpecialTokenSearch::Match{normal.size(), normal.size(), -1};
     between(normal.substr(done, match.begin - done), before, open && match.id < 0,
             [&](std::size_t size) { settle(done + size, End::kText); });
     if (match.id < 0) break;

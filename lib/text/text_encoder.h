@@ -22,7 +22,8 @@ namespace incipit::text {
 struct EncodingRules {
   SpecialTokens specials;    // looked for in raw text
   SpecialTokens normalized;  // looked for in what the normaliser makes of the rest
-  SpecialTokens contents;    // looked for in the contents of messages, in place of `specials`
+  SpecialTokens control;     // looked for in control pieces, in place of both
+  SpecialTokens contents;    // looked for in the contents of messages
   Normalizer normalizer;
   Normalizer spacing;  // of the text between tokens
   bool spacing_at_begin_only = false;
@@ -73,6 +74,7 @@ class TextEncoder {
   const EncodingRules& rules_;
   std::vector<TokenId>& out_;
   End before_;  // what stands before the text that comes next
+  bool find_normalized_ = true;
   std::optional<PreTokenPattern::Scanner> scanner_;
   Bpe::Scratch scratch_;
   Unigram::Scratch unigram_scratch_;

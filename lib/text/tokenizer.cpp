@@ -93,7 +93,7 @@ std::vector<NormalizerStep> normalizer_of(const TokenizerSpec& spec) {
   return steps;
 }
 
-enum class Where { kRaw, kNormalized, kContents };
+enum class Where { kRaw, kNormalized, kControl, kContents };
 
 SpecialTokens specials_of(const TokenizerSpec& spec, Where where, const Normalizer& normalizer) {
   std::vector<SpecialToken> specials;
@@ -103,15 +103,17 @@ SpecialTokens specials_of(const TokenizerSpec& spec, Where where, const Normaliz
     if (kind != TokenKind::kControl && kind != TokenKind::kUserDefined) continue;
     const auto known = spec.rules.find(id);
     const AddedTokenRule rule = known == spec.rules.end() ? AddedTokenRule{} : known->second;
-    if (rule.normalized != (where == Where::kNormalized)) continue;
+    const bool raw = where == Where::kRaw;
+    if ((raw || where == Where::kNormalized) && rule.normalized == raw) continue;
     if (where == Where::kContents &&
         (kind == TokenKind::kControl || spec.model == TokenizerModel::kByteLevelBpe)) {
       continue;
     }
+    // One that is too long is refused as it is.
     const std::string& text = spec.tokens[i];
+    const bool normalize = where == Where::kNormalized && text.size() <= SpecialTokens::kMaxBytes;
     specials.push_back(
-        {rule.normalized ? std::string(NormalizedText(normalizer, text, true).text()) : text, id,
-         rule});
+        {normalize ? std::string(NormalizedText(normalizer, text, true).text()) : text, id, rule});
   }
   return SpecialTokens(std::move(specials));
 }
@@ -144,6 +146,7 @@ struct Tokenizer::Impl {
     Normalizer normalizer(normalizer_of(spec));
     EncodingRules made = {specials_of(spec, Where::kRaw, normalizer),
                           specials_of(spec, Where::kNormalized, normalizer),
+                          specials_of(spec, Where::kControl, normalizer),
                           specials_of(spec, Where::kContents, normalizer),
                           normalizer,
                           Normalizer(spec.spacing),
@@ -248,7 +251,8 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string bytes;
   for (const TokenId id : ids) bytes += bytes_of(id);
   StreamDecoder decoder(impl_->strip_space);
-  return decoder.push(bytes) + decoder.finish();
+  std::string text = decoder.push(bytes);
+  return text += decoder.finish();
 }
 
 }  // namespace incipit::text

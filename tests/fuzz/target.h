@@ -21,7 +21,9 @@ extern const Target kEntry;  // where the build has OpenSSL
 extern const Target kGguf;
 extern const Target kRedisReply;  // where the build has hiredis
 extern const Target kSafetensors;
+extern const Target kTokenizerGguf;
 extern const Target kTokenizerJson;
+extern const Target kTokenizerText;
 
 }  // namespace incipit::fuzz
 

@@ -7,7 +7,9 @@ namespace {
 
 TEST_CASE("GGUF files survive mutations") { run_mutations(kGguf, 4000); }
 TEST_CASE("safetensors files survive mutations") { run_mutations(kSafetensors, 8000); }
+TEST_CASE("tokenizers in GGUF survive mutations") { run_mutations(kTokenizerGguf, 3000); }
 TEST_CASE("tokenizer.json survives mutations") { run_mutations(kTokenizerJson, 2000); }
+TEST_CASE("texts survive mutations") { run_mutations(kTokenizerText, 8000); }
 
 }  // namespace
 }  // namespace incipit::fuzz

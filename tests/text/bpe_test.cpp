@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/bpe.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -44,8 +45,7 @@ class PlainBpe {
 };
 
 struct Sample {
-  explicit Sample(const TokenizerSpec& spec)
-      : vocabulary(spec, 1), bpe(vocabulary, spec.merges, spec.ignore_merges, 1) {}
+  explicit Sample(const TokenizerSpec& spec) : vocabulary(spec, 1), bpe(vocabulary, spec, 1) {}
 
   std::vector<TokenId> encode(std::string_view word) {
     std::vector<TokenId> ids;
@@ -162,24 +162,92 @@ TEST_CASE("merges that name no normal tokens are refused") {
   refuses({"<s> a"}, "not in the vocabulary");
 }
 
-TEST_CASE("a merge table finds what was inserted and nothing else") {
-  MergeTable table(1000, 5);
-  std::mt19937 random(3);
-  std::map<std::pair<TokenId, TokenId>, std::uint32_t> expected;
-  std::uniform_int_distribution<TokenId> any(0, 60);
-  for (std::uint32_t rank = 0; rank < 1000; ++rank) {
-    const std::pair pair(any(random), any(random));
-    table.insert(pair.first, pair.second, {rank, static_cast<TokenId>(rank)});
-    expected[pair] = rank;
-  }
-  for (TokenId left = 0; left <= 61; ++left) {
-    for (TokenId right = 0; right <= 61; ++right) {
-      const auto found = expected.find({left, right});
-      const std::uint32_t rank = found == expected.end() ? MergeTable::kNever : found->second;
-      if (table.find(left, right).rank != rank) FAIL_CHECK(left << " " << right);
+/// Characters instead of bytes; "?" is the unknown token, "<0x21>" that of '!'.
+TokenizerSpec character_spec(std::vector<std::string> tokens, std::vector<std::string> merges) {
+  tokens.insert(tokens.begin(), {"?", "<0x21>"});
+  TokenizerSpec spec = small_spec(std::move(tokens), std::move(merges));
+  spec.model = TokenizerModel::kCharacterBpe;
+  spec.kinds[0] = TokenKind::kControl;
+  spec.kinds[1] = TokenKind::kByte;
+  spec.unknown = 0;
+  return spec;
+}
+
+std::vector<TokenId> ids_of(const TokenizerSpec& spec, std::string_view word) {
+  return Sample(spec).encode(word);
+}
+
+TEST_CASE("characters merge as bytes do") {
+  const TokenizerSpec spec =
+      character_spec({"\u4eba", "a", "b", "\u4ebaa", "ab"}, {"\u4eba a", "a b"});
+  CHECK(ids_of(spec, "\u4ebaab") == std::vector<TokenId>{5, 4});
+  CHECK(ids_of(spec, "\u4eba\u4ebaab") == std::vector<TokenId>{2, 5, 4});
+  CHECK(ids_of(spec, "").empty());
+}
+
+TEST_CASE("what has no token is bytes, or unknown, alone or together") {
+  TokenizerSpec spec = character_spec({"a", "b", "ab"}, {"a b"});
+  CHECK(ids_of(spec, "!a!") == std::vector<TokenId>{1, 2, 1});
+  CHECK(ids_of(spec, "axyb") == std::vector<TokenId>{2, 0, 0, 3});
+  spec.fuse_unknown = true;
+  CHECK(ids_of(spec, "axyb\u4eba") == std::vector<TokenId>{2, 0, 3, 0});
+  CHECK(ids_of(spec, "xy") == std::vector<TokenId>{0});
+  spec.unknown = -1;
+  CHECK(ids_of(spec, "axyb") == std::vector<TokenId>{4});  // left out, and neighbours meet
+}
+
+TEST_CASE("a single byte of characters is its token or the unknown one") {
+  const TokenizerSpec spec = character_spec({"a"}, {});
+  const Sample sample(spec);
+  std::vector<TokenId> ids;
+  sample.bpe.encode_byte('!', ids);
+  sample.bpe.encode_byte('a', ids);  // not the character
+  CHECK(ids == std::vector<TokenId>{1, 0});
+}
+
+TEST_CASE("an open word is encoded up to the last place that no merge crosses") {
+  TokenizerSpec spec = character_spec({"a", "b", "c", "ab", "abc"}, {"a b", "ab c"});
+  const auto open = [&](std::string_view word) {
+    Sample sample(spec);
+    std::vector<TokenId> ids;
+    const std::size_t size = sample.bpe.encode_open(word, sample.scratch, ids);
+    return std::pair(size, ids);
+  };
+  using Ids = std::vector<TokenId>;
+  CHECK(open("") == std::pair(std::size_t{0}, Ids{}));
+  CHECK(open("abc") == std::pair(std::size_t{0}, Ids{}));
+  CHECK(open("abca") == std::pair(std::size_t{3}, Ids{6}));
+  CHECK(open("aab") == std::pair(std::size_t{1}, Ids{2}));
+  CHECK(open("abxya") == std::pair(std::size_t{2}, Ids{5}));  // "xy" and "a" are one piece
+  spec.ignore_merges = true;
+  CHECK(open("abca") == std::pair(std::size_t{0}, Ids{}));
+}
+
+TEST_CASE("cut where no merge crosses, random words are as in one piece") {
+  std::mt19937 random(29);
+  for (int round = 0; round < 200; ++round) {
+    TokenizerSpec spec = character_spec({"a", "b", "c", "d"}, {});
+    for (int i = 0; i < 12; ++i) {
+      const auto any = [&] { return spec.tokens[2 + random() % (spec.tokens.size() - 2)]; };
+      const std::string left = any(), right = any();
+      if (std::find(spec.tokens.begin(), spec.tokens.end(), left + right) == spec.tokens.end()) {
+        spec.tokens.push_back(left + right);
+        spec.kinds.push_back(TokenKind::kNormal);
+      }
+      spec.merges.push_back(left + " " + right);
     }
+    Sample cut(spec);
+    spec.tokens.push_back("-");  // an unknown token that merges keeps all in one piece
+    spec.kinds.push_back(TokenKind::kNormal);
+    spec.tokens.push_back("--");
+    spec.kinds.push_back(TokenKind::kNormal);
+    spec.unknown = static_cast<TokenId>(spec.tokens.size()) - 2;
+    spec.merges.push_back("- -");
+    Sample whole(spec);
+    std::string word;
+    for (int i = 0; i < 60; ++i) word += "abcd"[random() % 4];
+    if (cut.encode(word) != whole.encode(word)) FAIL_CHECK(round << ": " << word);
   }
-  CHECK(MergeTable(0, 0).find(0, 0).rank == MergeTable::kNever);
 }
 
 }  // namespace

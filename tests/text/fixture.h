@@ -2,6 +2,7 @@
 #ifndef INCIPIT_TESTS_TEXT_FIXTURE_H_
 #define INCIPIT_TESTS_TEXT_FIXTURE_H_
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -22,6 +23,13 @@ namespace incipit::text {
 
 inline constexpr std::array<const char*, 4> kFamilies = {"gpt2", "smollm", "llama3", "qwen2"};
 
+// What make_subword_fixtures.py made.
+inline constexpr std::array<const char*, 10> kSubwordFamilies = {
+    "tekken", "bloom", "prefix", "llama2", "mistral", "gemma", "phi3", "unigram", "xlnet", "whole"};
+inline constexpr std::array<const char*, 14> kAllFamilies = {
+    "gpt2",   "smollm",  "llama3", "qwen2", "tekken",  "bloom", "prefix",
+    "llama2", "mistral", "gemma",  "phi3",  "unigram", "xlnet", "whole"};
+
 inline std::string read_fixture(const std::string& name) {
   std::ifstream file(std::string(INCIPIT_TEST_DATA "/text/") + name, std::ios::binary);
   INFO(name);
@@ -29,12 +37,17 @@ inline std::string read_fixture(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline std::vector<std::string> corpus() {
-  std::istringstream lines(read_fixture("corpus.jsonl"));
+inline std::vector<std::string> strings_of(const std::string& name) {
+  std::istringstream lines(read_fixture(name));
   std::vector<std::string> strings;
   for (std::string line; std::getline(lines, line);) {
     strings.push_back(nlohmann::json::parse(line).get<std::string>());
   }
+  return strings;
+}
+
+inline std::vector<std::string> corpus() {
+  std::vector<std::string> strings = strings_of("corpus.jsonl");
   REQUIRE(strings.size() >= 2000);
   return strings;
 }
@@ -51,7 +64,9 @@ inline std::vector<std::vector<TokenId>> expected_ids(const std::string& family)
 }
 
 inline TokenizerSpec spec_of(const std::string& family) {
-  return parse_tokenizer_json(read_fixture(family + ".json"));
+  const auto is_it = [&](const char* name) { return family == name; };
+  const bool subword = std::any_of(kSubwordFamilies.begin(), kSubwordFamilies.end(), is_it);
+  return parse_tokenizer_json(read_fixture((subword ? "subwords/" : "") + family + ".json"));
 }
 
 inline Tokenizer tokenizer_of(const std::string& family) { return Tokenizer(spec_of(family)); }
@@ -107,6 +122,16 @@ inline const std::vector<std::string>& awkward_parts() {
                                                  "\n",
                                                  "<tool_call>",
                                                  "  <tool",
+                                                 "<s>",
+                                                 "</s>",
+                                                 "<|user|>",
+                                                 "<|end|>",
+                                                 "<mask>",
+                                                 "<word>",
+                                                 "[INST]",
+                                                 "<table>",
+                                                 "\u2581",
+                                                 "``",
                                                  "|>",
                                                  "\u00e9",
                                                  "e\u0301",

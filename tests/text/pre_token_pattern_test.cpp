@@ -10,8 +10,8 @@
 namespace incipit::text {
 namespace {
 
-constexpr std::array kKinds = {PreTokenizer::kGpt2, PreTokenizer::kSmolLm, PreTokenizer::kLlama3,
-                               PreTokenizer::kQwen2};
+constexpr std::array kKinds = {PreTokenizer::kGpt2,  PreTokenizer::kSmolLm, PreTokenizer::kLlama3,
+                               PreTokenizer::kQwen2, PreTokenizer::kBloom,  PreTokenizer::kTekken};
 
 using Texts = std::vector<std::string>;
 
@@ -40,6 +40,20 @@ TEST_CASE("each family cuts its own way") {
         Texts{"It", "'s", " ", "123", "4", " I", "'LL", "--", "go", "\n\n", " ", " x", "\t\n"});
   CHECK(cut(PreTokenizer::kQwen2, text) == Texts{"It", "'s", " ", "1", "2", "3", "4", " I", "'LL",
                                                  "--", "go", "\n\n", " ", " x", "\t\n"});
+}
+
+TEST_CASE("BLOOM keeps stretches of white space and punctuation in one piece") {
+  const auto bloom = [](std::string_view text) { return cut(PreTokenizer::kBloom, text); };
+  CHECK(bloom("It's 1234, (no) way!") == Texts{"It's", " 1234", ", (", "no", ")", " way", "!"});
+  CHECK(bloom("a   b") == Texts{"a", "  ", " b"});
+  CHECK(bloom("a ... \n b\n") == Texts{"a", " ... \n", " b", "\n"});
+  CHECK(bloom("\u4eba\u3002\u4eba\uff0c") == Texts{"\u4eba", "\u3002", "\u4eba", "\uff0c"});
+  CHECK(bloom("\n\nx") == Texts{"\n\n", "x"});
+}
+
+TEST_CASE("tekken cuts before capital letters") {
+  CHECK(cut(PreTokenizer::kTekken, "HelloWorld XMLParser it's 12 a/b\n") ==
+        Texts{"Hello", "World", " XMLParser", " it", "'s", " ", "1", "2", " a", "/b", "\n"});
 }
 
 TEST_CASE("before a digit set apart, spaces are as at the end of a text") {
@@ -77,7 +91,7 @@ TEST_CASE("pre-tokens of hundreds of kilobytes pass, with and without machine co
   for (const bool jit : {true, false}) {
     for (const PreTokenizer kind : kKinds) {
       const PreTokenPattern pattern(kind, jit);
-      for (const char* part : {"a", "\u4eba", "-", "'", "\n"}) {
+      for (const char* part : {"a", "A", "\u4eba", "-", "'", "\n", ","}) {
         CHECK(cut(pattern, repeated(part, kTimes)).size() == 1);
       }
       CHECK(cut(pattern, repeated(" ", kTimes) + "x") == Texts{std::string(kTimes - 1, ' '), " x"});
@@ -110,6 +124,13 @@ TEST_CASE("in an open text a pre-token counts only where nothing could change it
   CHECK(first(PreTokenizer::kQwen2, "\n") == 0);
   CHECK(first(PreTokenizer::kQwen2, "\n x") == 1);
   CHECK(first(PreTokenizer::kQwen2, "\n  x") == 1);
+  CHECK(first(PreTokenizer::kBloom, "a") == 0);
+  CHECK(first(PreTokenizer::kBloom, "a,") == 1);
+  CHECK(first(PreTokenizer::kBloom, ", ") == 0);
+  CHECK(first(PreTokenizer::kBloom, ", a") == 1);
+  CHECK(first(PreTokenizer::kBloom, ",a") == 1);
+  CHECK(first(PreTokenizer::kTekken, "a") == 0);
+  CHECK(first(PreTokenizer::kTekken, "aB") == 1);
 }
 
 TEST_CASE("the published expressions are told apart") {

@@ -33,6 +33,17 @@ TEST_CASE("what cannot become a character is replaced, at the latest at the end"
   CHECK(decoder.push("\xb8") == "\uFFFD");  // as new: no rest of what was before
 }
 
+TEST_CASE("one space is left out at the very beginning where asked for") {
+  StreamDecoder decoder(/*strip_space=*/true);
+  CHECK(decoder.push("").empty());
+  CHECK(decoder.push("  a") == " a");
+  CHECK(decoder.push(" b") == " b");
+  CHECK(decoder.finish().empty());
+  CHECK(decoder.push(" c") == " c");
+  CHECK(StreamDecoder(true).push("a ") == "a ");
+  CHECK(StreamDecoder(false).push(" a") == " a");
+}
+
 TEST_CASE("any cutting gives whole characters and the text of the joined bytes") {
   std::mt19937 random(5);
   for (int round = 0; round < 3000; ++round) {

@@ -11,7 +11,7 @@ namespace {
 
 TEST_CASE("a stable front and the rest are the tokens of the whole, at every split") {
   const std::vector<std::string> strings = corpus();
-  for (const char* family : kFamilies) {
+  for (const char* family : kAllFamilies) {
     const Tokenizer tokenizer = tokenizer_of(family);
     std::mt19937 random(17);
     for (int round = 0; round < 250; ++round) {
@@ -22,7 +22,8 @@ TEST_CASE("a stable front and the rest are the tokens of the whole, at every spl
       for (std::size_t split = 0; split <= text.size(); ++split) {
         const auto stable = tokenizer.encode_stable(std::string_view(text).substr(0, split));
         REQUIRE(stable.bytes <= split);
-        const auto rest = tokenizer.encode_rest(std::string_view(text).substr(stable.bytes));
+        const auto rest =
+            tokenizer.encode_rest(std::string_view(text).substr(stable.bytes), stable.end);
         if (joined(stable.ids, rest) != expected)
           FAIL_CHECK(family << " at " << split << ": " << text);
       }
@@ -31,7 +32,7 @@ TEST_CASE("a stable front and the rest are the tokens of the whole, at every spl
 }
 
 TEST_CASE("no continuation changes a stable front") {
-  for (const char* family : kFamilies) {
+  for (const char* family : kAllFamilies) {
     const Tokenizer tokenizer = tokenizer_of(family);
     std::mt19937 random(19);
     for (int round = 0; round < 120; ++round) {
@@ -39,7 +40,8 @@ TEST_CASE("no continuation changes a stable front") {
       const auto stable = tokenizer.encode_stable(text);
       for (const std::string& next : awkward_parts()) {
         const std::string whole = text + next + random_text(random, 2);
-        const auto rest = tokenizer.encode_rest(std::string_view(whole).substr(stable.bytes));
+        const auto rest =
+            tokenizer.encode_rest(std::string_view(whole).substr(stable.bytes), stable.end);
         if (joined(stable.ids, rest) != tokenizer.encode(whole)) {
           FAIL_CHECK(family << ": " << text << " before " << next);
         }
@@ -69,6 +71,16 @@ TEST_CASE("the stable front is as long as it can be") {
   CHECK(stable("qwen2", "<think>x") == 7);
   CHECK(stable("qwen2", "caf\u00e9 e") == 5);
   CHECK(stable("qwen2", "\u4eba\u3002\u4eba\u3002\u4eba") == 9);
+  CHECK(stable("mistral", "two words") == 8);
+  CHECK(stable("mistral", " ") == 0);
+  CHECK(stable("mistral", "[INST]") == 6);
+  CHECK(stable("phi3", "<|user|>\n") == 0);  // strips what follows
+  CHECK(stable("phi3", "<|user|>\nx") == 9);
+  CHECK(stable("phi3", "it \n") == 0);  // "<mask>" strips what stands before it
+  CHECK(stable("gemma", "a\nb") == 2);
+  CHECK(stable("unigram", "two words") == 3);
+  CHECK(stable("xlnet", "two words") == 0);
+  CHECK(stable("whole", "two words") == 0);
   CHECK(tokenizer_of("llama3").encode_stable("").ids == std::vector<TokenId>{0});
 }
 
@@ -86,12 +98,14 @@ TEST_CASE("hostile texts are encoded in linear time") {
                                           "'",           "1",        "<",
                                           "<|im_start|", "\u4eba",   "\u0301\u0323",
                                           "\u1100",      "\xf0\x9f", std::string(1, '\0')};
-  const Tokenizer tokenizer = tokenizer_of("qwen2");
-  for (const std::string& part : parts) {
-    const std::string text = repeated(part, kBytes / part.size());
-    const auto stable = tokenizer.encode_stable(text);
-    CHECK(joined(stable.ids, tokenizer.encode_rest(text.substr(stable.bytes))) ==
-          tokenizer.encode(text));
+  for (const char* family : {"qwen2", "gemma", "phi3", "whole", "bloom", "tekken"}) {
+    const Tokenizer tokenizer = tokenizer_of(family);
+    for (const std::string& part : parts) {
+      const std::string text = repeated(part, kBytes / part.size());
+      const auto stable = tokenizer.encode_stable(text);
+      CHECK(joined(stable.ids, tokenizer.encode_rest(text.substr(stable.bytes), stable.end)) ==
+            tokenizer.encode(text));
+    }
   }
 }
 

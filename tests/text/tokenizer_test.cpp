@@ -213,6 +213,25 @@ TEST_CASE("the fingerprint is that of everything that decides ids, and of nothin
       [](auto& changed) { changed.kinds[2] = TokenKind::kUnused; },
       [](auto& changed) { changed.merges.pop_back(); },
       [](auto& changed) { std::swap(changed.merges[0], changed.merges[1]); },
+      [](auto& changed) { changed.rules[0] = {.strip_left = true}; },
+      [](auto& changed) { changed.rules[0] = {.strip_right = true}; },
+      [](auto& changed) { changed.rules[0] = {.whole_word = true}; },
+      [](auto& changed) { changed.rules[0] = {.normalized = true}; },
+      [](auto& changed) { changed.rules[1] = {.normalized = true}; },
+      [](auto& changed) { changed.eos = 0; },
+      [](auto& changed) { changed.eos = 0, changed.add_eos = true; },
+      [](auto& changed) {
+        changed.normalizer = {{NormalizerStep::Kind::kLowerCase, {}, {}}};
+      },
+      [](auto& changed) {
+        changed.normalizer = {{NormalizerStep::Kind::kPrepend, {}, "x"}};
+      },
+      [](auto& changed) {
+        changed.normalizer = {{NormalizerStep::Kind::kReplace, "x", ""}};
+      },
+      [](auto& changed) {
+        changed.spacing = {{NormalizerStep::Kind::kPrepend, {}, "x"}};
+      },
   };
   std::set<std::string> all = {fingerprint};
   for (const auto& change : changes) {
@@ -225,6 +244,16 @@ TEST_CASE("the fingerprint is that of everything that decides ids, and of nothin
   TokenizerSpec other_ends = spec;
   other_ends.ends = {0};
   CHECK(Tokenizer(other_ends).fingerprint() == fingerprint);
+}
+
+TEST_CASE("an EOS comes behind raw text only") {
+  const TokenizerSpec spec = spec_of("unigram");
+  REQUIRE(spec.add_eos);
+  const Tokenizer tokenizer(spec);
+  CHECK(tokenizer.encode("a").back() == spec.eos);
+  CHECK(encode_content(tokenizer, "a").back() != spec.eos);
+  CHECK(tokenizer.encode("") == std::vector<TokenId>{spec.eos});
+  CHECK(tokenizer.encode_stable("a b ").ids.back() != spec.eos);
 }
 
 TEST_CASE("a moved tokenizer goes on") {

@@ -50,6 +50,36 @@ TEST_CASE("every token of a real vocabulary is found again") {
   }
 }
 
+TEST_CASE("a vocabulary of characters writes its tokens as they are, and some bytes") {
+  TokenizerSpec spec = sample();
+  spec.model = TokenizerModel::kCharacterBpe;
+  spec.space = "\u2581";
+  spec.tokens[0] = "\u2581a\u2581";
+  spec.tokens[5] = "<0x0A>";
+  spec.kinds[5] = TokenKind::kByte;
+  spec.tokens[7] = "<0xe4>";
+  spec.kinds[7] = TokenKind::kByte;
+  const Vocabulary vocabulary(spec, 0);
+  CHECK(vocabulary.find("\u2581a\u2581") == 0);
+  CHECK(vocabulary.text_of(0) == "\u2581a\u2581");
+  CHECK(vocabulary.bytes_of(0) == " a ");
+  CHECK(vocabulary.find("<t> ") == 3);  // user-defined tokens are text
+  CHECK(vocabulary.find("\u4eba b") == 6);
+  for (const char* absent : {"<s>", "[PAD]", "<0x0A>", "\n", " a "}) {
+    CHECK(vocabulary.find(absent) == -1);
+  }
+  CHECK(vocabulary.bytes_of(5) == "\n");
+  CHECK(vocabulary.text_of(5).empty());
+  CHECK(vocabulary.find_byte('\n') == 5);
+  CHECK(vocabulary.find_byte('\xe4') == 7);
+  CHECK(vocabulary.find_byte('a') == -1);
+  for (const char* wrong : {"\n", "<0x0>", "<0x0G>", "<0x0A0>", "<0x-1>", "<0x 1>", "0x0A"}) {
+    spec.tokens[5] = wrong;
+    const auto failure = failure_of([&] { Vocabulary(spec, 0); });
+    CHECK_THAT(failure.message, Catch::Contains("token 5") && Catch::Contains("<0x0A>"));
+  }
+}
+
 TEST_CASE("an inconsistent vocabulary is refused") {
   const auto refuses = [](const TokenizerSpec& spec, const char* why) {
     const auto failure = failure_of([&] { Vocabulary(spec, 0); });

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+#include "text/fixture.h"
+#include "text/replace.h"
+#include "text/stream_decoder.h"
+#include "text/tokenizer.h"
+
+// Every kind of tokenizer against Hugging Face's, on more than 5,000 strings
+// (tests/reference/make_subword_fixtures.py).
+
+namespace incipit::text {
+namespace {
+
+/// Those of the corpus, more of them, and pairs, in the order in which they were hashed.
+const std::vector<std::string>& all_strings() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> strings = corpus();
+    const std::vector<std::string> more = strings_of("subwords/more.jsonl");
+    strings.insert(strings.end(), more.begin(), more.end());
+    constexpr int kPairs = 2200;
+    const std::size_t singles = strings.size();
+    std::uint64_t state = 1;
+    const auto any = [&] {
+      state = (state * 1103515245 + 12345) % (std::uint64_t{1} << 31);
+      return state / 256 % singles;
+    };
+    for (int i = 0; i < kPairs; ++i) {
+      const std::size_t first = any(), second = any();
+      strings.push_back(strings[first] + strings[second]);
+    }
+    return strings;
+  }();
+  return all;
+}
+
+/// What the fixture holds for a string, or "---".
+std::vector<std::string> hashes_of(const std::string& family) {
+  std::string digits = read_fixture("subwords/" + family + ".hashes");
+  std::erase(digits, '\n');
+  std::vector<std::string> hashes;
+  for (std::size_t i = 0; i < digits.size(); i += 3) hashes.push_back(digits.substr(i, 3));
+  return hashes;
+}
+
+std::string hash_of(const std::vector<TokenId>& ids, const std::string& text) {
+  std::string bytes;
+  for (const TokenId id : ids) {
+    if (!bytes.empty()) bytes += ' ';
+    bytes += std::to_string(id);
+  }
+  bytes += '\n';
+  bytes += text;
+  std::uint32_t hash = 2166136261;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 16777619;
+  hash = (hash ^ hash >> 12 ^ hash >> 24) & 0xFFF;
+  std::string hex;
+  for (int shift = 8; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 0xF];
+  return hex;
+}
+
+void check_equal(const Tokenizer& tokenizer, const std::string& family) {
+  const std::vector<std::string>& strings = all_strings();
+  const std::vector<std::string> hashes = hashes_of(family);
+  REQUIRE(strings.size() >= 5000);
+  REQUIRE(hashes.size() == strings.size());
+  std::size_t compared = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    if (hashes[i] == "---") continue;
+    const std::vector<TokenId> ids = tokenizer.encode(strings[i]);
+    if (hash_of(ids, tokenizer.decode(ids)) != hashes[i]) {
+      FAIL_CHECK(family << ": " << nlohmann::json(strings[i]));
+    }
+    ++compared;
+  }
+  CHECK(compared >= 4900);
+}
+
+TEST_CASE("every kind encodes and decodes as Hugging Face's tokenizers do") {
+  for (const char* family : kAllFamilies) check_equal(tokenizer_of(family), family);
+}
+
+TEST_CASE("merges follow from scores where a vocabulary has them instead") {
+  TokenizerSpec spec = spec_of("gemma");
+  REQUIRE(spec.merges.size() > 200);
+  spec.merges.clear();
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    spec.scores.push_back(-static_cast<double>(id));
+    // A user-defined token goes first in scores, but stood in its place in the fixture.
+    if (spec.kinds[id] == TokenKind::kUserDefined) spec.kinds[id] = TokenKind::kControl;
+  }
+  const Tokenizer scored(spec);
+  spec = spec_of("gemma");
+  for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+    if (spec.kinds[id] == TokenKind::kUserDefined) spec.kinds[id] = TokenKind::kNormal;
+  }
+  const Tokenizer listed(spec);
+  for (const std::string& text : all_strings()) {
+    if (text.find("<table>") != std::string::npos || text.find("\n\n\n") != std::string::npos) {
+      continue;
+    }
+    if (scored.encode(text) != listed.encode(text)) FAIL_CHECK(nlohmann::json(text));
+  }
+}
+
+TEST_CASE("texts come back from the models of SentencePiece") {
+  for (const char* family : {"llama2", "mistral", "gemma", "phi3", "whole"}) {
+    const Tokenizer tokenizer = tokenizer_of(family);
+    for (const std::string& text : all_strings()) {
+      const TextPiece piece = {text, false};
+      const std::string decoded = tokenizer.decode(tokenizer.encode(std::span(&piece, 1)));
+      std::string expected = replaced_all(text, "\u2581", " ");
+      // Metaspace adds no space to a text that begins with one, and decoding takes one away. The
+      // last two tokens are text, but white space before one is stripped, and a space comes in
+      // front of what stands behind the other.
+      const bool metaspace =
+          std::string_view(family) == "mistral" || std::string_view(family) == "whole";
+      if (metaspace && expected.starts_with(' ')) expected.erase(0, 1);
+      if (text.find("<mask>") != std::string::npos || text.find("<word>") != std::string::npos) {
+        continue;
+      }
+      if (decoded != expected) FAIL_CHECK(family << ": " << nlohmann::json(text));
+    }
+  }
+}
+
+TEST_CASE("decoded token by token, the text is that of the whole") {
+  for (const char* family : kAllFamilies) {
+    const Tokenizer tokenizer = tokenizer_of(family);
+    for (std::size_t i = 0; i < all_strings().size(); i += 7) {
+      const std::vector<TokenId> ids = tokenizer.encode(all_strings()[i]);
+      StreamDecoder decoder(tokenizer.strips_space());
+      std::string text;
+      for (const TokenId id : ids) text += decoder.push(tokenizer.bytes_of(id));
+      text += decoder.finish();
+      if (text != tokenizer.decode(ids)) FAIL_CHECK(family << ": " << text);
+    }
+  }
+}
+
+TEST_CASE("the content of a message never yields special tokens") {
+  for (const char* family : kSubwordFamilies) {
+    const TokenizerSpec spec = spec_of(family);
+    const Tokenizer tokenizer(spec);
+    std::string text;
+    for (std::size_t id = 0; id < spec.tokens.size(); ++id) {
+      if (spec.kinds[id] == TokenKind::kControl) text += spec.tokens[id] + " ";
+    }
+    const TextPiece piece = {text, false};
+    for (const TokenId id : tokenizer.encode(std::span(&piece, 1))) {
+      const bool special = spec.kinds[static_cast<std::size_t>(id)] == TokenKind::kControl;
+      if (special && id != spec.unknown) FAIL_CHECK(family << ": " << id);
+    }
+  }
+}
+
+TEST_CASE("control pieces have the tokens that are looked for in normalised text as well") {
+  const Tokenizer tokenizer = tokenizer_of("llama2");
+  const std::vector<TextPiece> pieces = {{"<s>", true}, {"a</s>", false}, {"</s><s>", true}};
+  const auto ids = tokenizer.encode(pieces);
+  CHECK(ids.front() == 1);
+  CHECK(std::vector<TokenId>(ids.end() - 2, ids.end()) == std::vector<TokenId>{2, 1});
+  CHECK(tokenizer.decode(ids) == "a</s>");
+}
+
+TEST_CASE("user-defined tokens of SentencePiece are text, in messages too") {
+  const TokenizerSpec spec = spec_of("gemma");
+  const Tokenizer tokenizer(spec);
+  const std::vector<TextPiece> pieces = {{"<start_of_turn>", true}, {"<table>a", false}};
+  const auto ids = tokenizer.encode(pieces);
+  REQUIRE(ids.size() == 3);
+  CHECK(spec.tokens[static_cast<std::size_t>(ids[0])] == "<start_of_turn>");
+  CHECK(spec.tokens[static_cast<std::size_t>(ids[1])] == "<table>");
+  CHECK(tokenizer.decode(ids) == "<table>a");
+}
+
+TEST_CASE("bytes that are no text are bytes or unknown, and the text goes on behind them") {
+  const Tokenizer tokenizer = tokenizer_of("llama2");
+  CHECK(tokenizer.decode(tokenizer.encode("a\xff"
+                                          "b \xe4\xb8")) ==
+        "a\uFFFD"
+        "b \uFFFD");
+  const Tokenizer unigram = tokenizer_of("unigram");
+  CHECK(unigram.encode("\xff") == std::vector<TokenId>{2, 1});
+  std::mt19937 random(37);
+  for (const char* family : {"llama2", "gemma", "whole"}) {
+    const Tokenizer any = tokenizer_of(family);
+    for (int round = 0; round < 500; ++round) {
+      std::string text = random_bytes(random, 20);
+      text[0] = 'x';
+      const std::string bytes = bytes_of(any, any.encode(text));
+      CHECK(bytes.ends_with(text));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace incipit::text
