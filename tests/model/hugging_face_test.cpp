@@ -46,6 +46,29 @@ TEST_CASE("What a directory lacks is named") {
   }
 }
 
+TEST_CASE("Without tokenizer.json, vocab.json and merges.txt are read") {
+  const Directory directory;
+  const auto expected = directory.open()->tokenizer();
+  const json tokenizer = directory.read("tokenizer.json");
+  std::filesystem::remove(directory.path() / "tokenizer.json");
+  check_unreadable("nor vocab.json with merges.txt", [&] { return directory.open(); });
+  directory.write("vocab.json", tokenizer["model"]["vocab"]);
+  std::string merges = "#version: 0.2\n";
+  for (const json& merge : tokenizer["model"]["merges"]) merges += merge.get<std::string>() + "\n";
+  write_file(directory.path() / "merges.txt", merges);
+  directory.write("tokenizer_config.json", {{"tokenizer_class", "GPT2Tokenizer"},
+                                            {"bos_token", "<|im_start|>"},
+                                            {"eos_token", {{"content", "<|im_end|>"}}},
+                                            {"additional_special_tokens", {"<|endoftext|>"}}});
+  const auto model = directory.open();
+  CHECK(model->tokenizer().tokens == expected.tokens);
+  CHECK(model->tokenizer().kinds == expected.kinds);
+  CHECK(model->tokenizer().merges == expected.merges);
+  CHECK(model->tokenizer().pre == text::PreTokenizer::kGpt2);
+  CHECK(model->tokenizer().bos == 1);
+  CHECK(model->tokenizer().ends == std::vector<TokenId>{2, 0});
+}
+
 TEST_CASE("An adapter beside the model is not passed over") {
   const Directory directory;
   directory.write("adapter_config.json", json::object());
