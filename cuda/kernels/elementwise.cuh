@@ -63,15 +63,15 @@ elementwise_kernel(ElementwiseParams<T> params) {
   const unsigned count = rest < kWidth ? rest : kWidth;
   const T* const x = params.x + row * params.x_stride;
   T* const out = params.out + row * params.out_stride;
-  auto y = load_group<kWidth>(x + first, count, is_packed(x, params.x_stride));
+  auto y = load_group<kWidth>(x + first, count, is_packed(x));
   float bias[kWidth] = {};
   if (params.bias != nullptr) {
-    load_floats(bias, params.bias + first, count, is_packed(params.bias, 0));
+    load_floats(bias, params.bias + first, count, is_packed(params.bias));
   }
   Pack<T, kWidth> factor = {};
   if (params.other != nullptr) {
     const T* const other = params.other + row * params.other_stride;
-    factor = load_group<kWidth>(other + first, count, is_packed(other, params.other_stride));
+    factor = load_group<kWidth>(other + first, count, is_packed(other));
   }
   for (unsigned i = 0; i < kWidth; ++i) {
     float value = to_float(y[i]);
@@ -82,7 +82,7 @@ elementwise_kernel(ElementwiseParams<T> params) {
     }
     y[i] = from_float<T>(value);
   }
-  store_group<kWidth>(out + first, y, count, is_packed(out, params.out_stride));
+  store_group<kWidth>(out + first, y, count, is_packed(out));
 }
 
 template <class T>

@@ -38,9 +38,8 @@ gather_rows_kernel(GatherParams<T, Out> params) {
     position = params.positions + id * params.positions_stride;
   }
   Out* const out = params.out + row * params.out_stride;
-  const bool packed = is_packed(from, params.table_stride) &&
-                      (position == nullptr || is_packed(position, params.positions_stride));
-  const bool out_packed = is_packed(out, params.out_stride);
+  const bool packed = is_packed(from) && (position == nullptr || is_packed(position));
+  const bool out_packed = is_packed(out);
   for_each_group<kWidth, kThreads>(params.columns, [&](unsigned first, unsigned count) {
     const auto value = load_group<kWidth>(from + first, count, packed);
     Pack<T, kWidth> learned = {};

@@ -41,7 +41,7 @@ INCIPIT_DEVICE Row<T> first_pass(const NormParams<T>& params, std::int64_t row,
   using namespace prim;
   constexpr unsigned kWidth = kPackOf<T>;
   const T* const x = params.x + row * params.x_stride;
-  const bool packed = is_packed(x, params.x_stride);
+  const bool packed = is_packed(x);
   if (params.residual == nullptr) {
     for_each_group<kWidth, kThreads>(params.columns, [&](unsigned first, unsigned count) {
       visit(load_group<kWidth>(x + first, count, packed), count);
@@ -49,7 +49,7 @@ INCIPIT_DEVICE Row<T> first_pass(const NormParams<T>& params, std::int64_t row,
     return {x, packed};
   }
   T* const sum = params.residual + row * params.residual_stride;
-  const bool sum_packed = is_packed(sum, params.residual_stride);
+  const bool sum_packed = is_packed(sum);
   for_each_group<kWidth, kThreads>(params.columns, [&](unsigned first, unsigned count) {
     const auto a = load_group<kWidth>(sum + first, count, sum_packed);
     const auto b = load_group<kWidth>(x + first, count, packed);
@@ -68,9 +68,9 @@ INCIPIT_DEVICE void last_pass(const NormParams<T>& params, std::int64_t row, con
   using namespace prim;
   constexpr unsigned kWidth = kPackOf<T>;
   T* const out = params.out + row * params.out_stride;
-  const bool packed = is_packed(out, params.out_stride);
-  const bool weight_packed = is_packed(params.weight, 0);
-  const bool bias_packed = is_packed(params.bias, 0);
+  const bool packed = is_packed(out);
+  const bool weight_packed = is_packed(params.weight);
+  const bool bias_packed = is_packed(params.bias);
   for_each_group<kWidth, kThreads>(params.columns, [&](unsigned first, unsigned count) {
     const auto in = load_group<kWidth>(h.data + first, count, h.packed);
     float weight[kWidth], bias[kWidth] = {};

@@ -97,10 +97,10 @@ INCIPIT_DEVICE void for_each_group(unsigned columns, const Visit& visit) {
   }
 }
 
-/// True if groups of 16 bytes can be accessed as such from `data` on, in each row.
+/// True if groups of 16 bytes can be accessed as such from `data` on.
 template <class T>
-INCIPIT_DEVICE bool is_packed(const T* data, std::int64_t stride) {
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride % kPackOf<T> == 0;
+INCIPIT_DEVICE bool is_packed(const T* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
 
 /// kWidth neighbours of a row, as one access where they are `packed`, else element by element; what

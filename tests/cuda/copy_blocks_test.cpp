@@ -2,6 +2,7 @@
 #include "cuda/kernels/copy_blocks.cuh"
 
 #include "cuda/kernel_test.h"
+#include "cuda/sparse_memory.h"
 
 using namespace incipit;
 using namespace incipit::testing;
@@ -34,6 +35,27 @@ TEST_CASE("copy_blocks copies whole blocks and touches no other") {
 }
 
 #if INCIPIT_CUDA_EMULATED
+TEST_CASE("copy_blocks finds blocks beyond 2^32 bytes, and ids beyond 2^16") {
+  constexpr std::int64_t kBytes = 64 * 1024;
+  constexpr device::BlockId kLast = 90000;
+  const SparseMemory memory(kBytes * (kLast + 1));
+  REQUIRE(memory.is_there());
+  auto* const bytes = memory.as<unsigned char>();
+  bytes[kBytes * 3 + 17] = 1;
+  bytes[kBytes * kLast + 18] = 2;
+  const std::vector<device::BlockId> from = {3, kLast}, to = {kLast - 1, 70000};
+  const auto got = run([&](cuda::Stream stream) {
+    DeviceArray<device::BlockId> device_from(from), device_to(to);
+    cuda::copy_blocks(stream, {.pool = memory.as<std::byte>(),
+                               .block_bytes = kBytes,
+                               .from = device_from.data(),
+                               .to = device_to.data(),
+                               .pairs = 2});
+    return std::vector<int>{bytes[kBytes * (kLast - 1) + 17], bytes[kBytes * 70000 + 18]};
+  });
+  CHECK(got == std::vector<int>{1, 2});
+}
+
 TEST_CASE("copy_blocks reads and writes each byte once, in whole sectors") {
   const auto counters = count([&](cuda::Stream stream) {
     DeviceArray<std::uint32_t> memory(2 * 8192, 1);

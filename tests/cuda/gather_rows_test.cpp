@@ -2,6 +2,7 @@
 #include "cuda/kernels/gather_rows.cuh"
 
 #include "cuda/gapped.h"
+#include "cuda/sparse_memory.h"
 
 using namespace incipit;
 using namespace incipit::testing;
@@ -57,6 +58,28 @@ TEST_CASE("gather_rows copies rows, converts them and adds learned positions") {
 }
 
 #if INCIPIT_CUDA_EMULATED
+TEST_CASE("gather_rows finds rows beyond 2^32 elements") {
+  constexpr std::int64_t kStride = 1 << 16;
+  const std::vector<std::int32_t> ids = {70000, 1};
+  const SparseMemory memory(static_cast<std::size_t>(kStride) * 70001 * 2);
+  REQUIRE(memory.is_there());
+  auto* const table = memory.as<cuda::BF16>();
+  for (int i = 0; i < 8; ++i) table[70000 * kStride + i] = rounded<cuda::BF16>(5.0f);
+  const auto got = run([&](cuda::Stream stream) {
+    DeviceArray<std::int32_t> device_ids(ids);
+    DeviceArray<float> out(16, -1.0f);
+    cuda::gather_rows<cuda::BF16, float>(stream, {.table = table,
+                                                  .table_stride = kStride,
+                                                  .ids = device_ids.data(),
+                                                  .out = out.data(),
+                                                  .out_stride = 8,
+                                                  .rows = 2,
+                                                  .columns = 8});
+    return out.read();
+  });
+  for (std::size_t i = 0; i < 16; ++i) CHECK(got[i] == (i < 8 ? 5.0f : 0.0f));
+}
+
 TEST_CASE("gather_rows reads each value once, in whole sectors") {
   const std::vector<std::int32_t> ids = {1, 0};
   const auto counters = count([&](cuda::Stream stream) {
