@@ -67,7 +67,8 @@ using WordOf = typename Word<sizeof(T)>::Type;
 
 template <class T>
 INCIPIT_DEVICE T load(const T* from, Site = Site::here()) {
-  return bit_cast<T>(*reinterpret_cast<const WordOf<T>*>(from));
+  const WordOf<T> word = *reinterpret_cast<const WordOf<T>*>(from);
+  return bit_cast<T>(word);
 }
 template <class T>
 INCIPIT_DEVICE void store(T* to, const T& value, Site = Site::here()) {
@@ -75,11 +76,13 @@ INCIPIT_DEVICE void store(T* to, const T& value, Site = Site::here()) {
 }
 template <class T>
 INCIPIT_DEVICE T load_constant(const T* from, Site = Site::here()) {
-  return bit_cast<T>(__ldg(reinterpret_cast<const WordOf<T>*>(from)));
+  const WordOf<T> word = __ldg(reinterpret_cast<const WordOf<T>*>(from));
+  return bit_cast<T>(word);
 }
 template <class T>
 INCIPIT_DEVICE T shared_load(const T* from, Site = Site::here()) {
-  return bit_cast<T>(*reinterpret_cast<const WordOf<T>*>(from));
+  const WordOf<T> word = *reinterpret_cast<const WordOf<T>*>(from);
+  return bit_cast<T>(word);
 }
 template <class T>
 INCIPIT_DEVICE void shared_store(T* to, const T& value, Site = Site::here()) {

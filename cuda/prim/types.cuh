@@ -40,8 +40,9 @@ struct alignas(sizeof(T) * kCount) Pack {
 template <class T>
 constexpr unsigned kPackOf = 16 / sizeof(T);
 
+/// Takes a value: a copy from behind a reference would be one of bytes.
 template <class To, class From>
-INCIPIT_DEVICE To bit_cast(const From& from) {
+INCIPIT_DEVICE To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   memcpy(&to, &from, sizeof to);

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The reader of machine code counts what a kernel is known to hold.
+
+Usage: sass_test.py NVCC
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import sass
+
+KERNEL = r"""
+__global__ void counted(float* out, const uint4* in, unsigned* flags) {
+  __shared__ __align__(128) unsigned char tile[4096];
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(tile)) + threadIdx.x * 16;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(in + threadIdx.x));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 512), "l"(in + 64));
+  asm volatile("cp.async.commit_group;");
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
+  unsigned a[4];
+  float d[4] = {};
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(at + i * 64));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                 "{%4,%5}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));
+  }
+  *reinterpret_cast<float4*>(out + 4 * threadIdx.x) = make_float4(d[0], d[1], d[2], d[3]);
+  flags[threadIdx.x] = a[0];
+}
+
+__global__ void spilled(float* out, const float* in, int n) {
+  float local[64];
+  for (int i = 0; i < 64; ++i) local[i] = in[i];
+  out[n] = local[n % 64] + local[n * 7 % 64];
+}
+"""
+
+WANTED = {"HMMA": 3, "LDSM": 3, "LDGSTS": 2, "LDGSTS.128": 2, "STG": 2, "STG.128": 1, "STG.32": 1,
+          "BAR": 1}
+
+
+def main(nvcc: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "counted.cu"
+        source.write_text(KERNEL)
+        for architecture in ("80", "90"):
+            cubin = source.with_suffix(".cubin")
+            subprocess.run([nvcc, "-arch=sm_" + architecture, "-cubin", source, "-o", cubin],
+                           check=True)
+            kernels = {name: counts for name, counts in sass.kernels(cubin).items()}
+            counted = next(counts for name, counts in kernels.items() if "counted" in name)
+            spilled = next(counts for name, counts in kernels.items() if "spilled" in name)
+            for name, number in WANTED.items():
+                assert counted[name] == number, (architecture, name, dict(counted))
+            assert counted["LDL"] == counted["STL"] == 0, (architecture, dict(counted))
+            assert spilled["STL"] > 0 and spilled["LDL"] > 0, (architecture, dict(spilled))
+    try:
+        list(sass.sections(b"text, no ELF file"))
+    except ValueError:
+        return
+    sys.exit("a text was taken for a cubin")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
