@@ -71,6 +71,16 @@ INCIPIT_DEVICE float tanh_f32(float x) {
   return x < 0.0f ? -t : t;
 }
 
+/// The upper half of a product.
+INCIPIT_DEVICE std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#if INCIPIT_CUDA_EMULATED
+  __extension__ using Product = unsigned __int128;
+  return static_cast<std::uint64_t>((Product{a} * b) >> 64);
+#else
+  return __umul64hi(a, b);
+#endif
+}
+
 /// 2^x to about 2e-7 relative, 0 below -126: one instruction, whose last bits are the GPU's own.
 INCIPIT_DEVICE float exp2_approx(float x) {
 #if INCIPIT_CUDA_EMULATED

@@ -2,6 +2,8 @@
 #ifndef INCIPIT_CUDA_PRIM_WARP_CUH_
 #define INCIPIT_CUDA_PRIM_WARP_CUH_
 
+#include <bit>
+
 #include "cuda/prim/types.cuh"
 
 // Warps: shuffles, votes, and reductions whose order is fixed. All lanes of `mask` must call.
@@ -85,6 +87,35 @@ INCIPIT_DEVICE void sync_warp(std::uint32_t mask = kAllLanes, Site = Site::here(
 }
 
 #endif
+
+/// How many lanes a vote counts.
+INCIPIT_DEVICE unsigned count_lanes(std::uint32_t votes) {
+#if INCIPIT_CUDA_EMULATED
+  return static_cast<unsigned>(std::popcount(votes));
+#else
+  return static_cast<unsigned>(__popc(votes));
+#endif
+}
+/// The first lane of a vote that is not empty.
+INCIPIT_DEVICE unsigned first_lane(std::uint32_t votes) {
+#if INCIPIT_CUDA_EMULATED
+  return static_cast<unsigned>(std::countr_zero(votes));
+#else
+  return static_cast<unsigned>(__ffs(static_cast<int>(votes)) - 1);
+#endif
+}
+/// The lanes in front of this one.
+INCIPIT_DEVICE std::uint32_t lanes_before() { return (1u << lane()) - 1; }
+
+/// The sum of the values of all lanes up to this one.
+template <class T>
+INCIPIT_DEVICE T scan_lanes(T value, Site site = Site::here()) {
+  for (unsigned distance = 1; distance < kWarpLanes; distance *= 2) {
+    const T before = shuffle_up(value, distance, kAllLanes, site);
+    if (lane() >= distance) value += before;
+  }
+  return value;
+}
 
 /// Combines the values of groups of kLanes neighbours by halves; each lane gets the same bits.
 template <unsigned kLanes = kWarpLanes, class T, class Combine>

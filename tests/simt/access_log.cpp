@@ -8,7 +8,7 @@
 namespace incipit::simt {
 namespace {
 
-constexpr std::size_t kBuckets = 1024;  // a power of two
+constexpr std::size_t kFirstBuckets = 1024;
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
 constexpr unsigned kSectorBytes = 32;
@@ -53,31 +53,45 @@ unsigned sectors(const std::uintptr_t* addresses, unsigned count, unsigned bytes
 void AccessLog::begin_block(Counters& counters, const Options& options) {
   counters_ = &counters;
   options_ = &options;
-  table_.assign(kBuckets, 0);
+  table_.assign(kFirstBuckets, 0);
   places_.clear();
   conflict_.clear();
 }
 
-AccessLog::Place& AccessLog::place(unsigned warp, Access access, unsigned bytes, Site site) {
+/// The bucket of a place, which is 0 if it is new.
+std::uint32_t& AccessLog::find(unsigned warp, Access access, unsigned bytes, Site site) {
   const auto line = static_cast<std::size_t>(site.line);
   std::size_t bucket = line * 0x9E3779B9u + warp * 0x85EBCA6Bu +
                        reinterpret_cast<std::uintptr_t>(site.file) + static_cast<unsigned>(access);
   for (;; ++bucket) {
-    std::uint32_t& index = table_[bucket % kBuckets];
-    if (index == 0) {
-      if (places_.size() >= kBuckets / 2) {
-        throw Failure("a kernel accesses memory from too many places to count");
-      }
-      places_.push_back({site, warp, access, bytes});
-      index = static_cast<std::uint32_t>(places_.size());
-      return places_.back();
-    }
-    Place& found = places_[index - 1];
+    std::uint32_t& index = table_[bucket % table_.size()];
+    if (index == 0) return index;
+    const Place& found = places_[index - 1];
     if (found.warp == warp && found.site.line == site.line && found.site.file == site.file &&
         found.access == access && found.bytes == bytes) {
-      return found;
+      return index;
     }
   }
+}
+
+void AccessLog::grow() {
+  table_.assign(2 * table_.size(), 0);
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    find(places_[i].warp, places_[i].access, places_[i].bytes, places_[i].site) = i + 1;
+  }
+}
+
+AccessLog::Place& AccessLog::place(unsigned warp, Access access, unsigned bytes, Site site) {
+  std::uint32_t* index = &find(warp, access, bytes, site);
+  if (*index == 0) {
+    if (2 * places_.size() >= table_.size()) {
+      grow();
+      index = &find(warp, access, bytes, site);
+    }
+    places_.push_back({site, warp, access, bytes});
+    *index = static_cast<std::uint32_t>(places_.size());
+  }
+  return places_[*index - 1];
 }
 
 void AccessLog::note(unsigned warp, unsigned lane, Access access, const void* address,
@@ -121,10 +135,18 @@ void AccessLog::count(const Place& place, const Instruction& instruction) {
   (load ? counters_->global_load_sectors : counters_->global_store_sectors) += touched;
 }
 
-std::string AccessLog::end_block() {
-  for (const Place& place : places_) {
+void AccessLog::pass_barrier() {
+  const OverlookRaces overlook;
+  for (Place& place : places_) {
     for (const Instruction& instruction : place.open) count(place, instruction);
+    place.open.clear();
+    place.visits = {};
+    place.counted = 0;
   }
+}
+
+std::string AccessLog::end_block() {
+  pass_barrier();
   places_.clear();
   return conflict_;
 }

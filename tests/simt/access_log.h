@@ -22,12 +22,14 @@ unsigned bank_conflicts(const std::uintptr_t* addresses, unsigned count, unsigne
 unsigned sectors(const std::uintptr_t* addresses, unsigned count, unsigned bytes);
 
 /// Finds the accesses that are one instruction of a warp: the n-th visits of its lanes to a place
-/// of the source. Where a warp diverges around a loop that is a guess, and a good one.
+/// of the source since the last barrier of the block. Where a warp diverges that is a guess.
 class AccessLog {
  public:
   void begin_block(Counters& counters, const Options& options);
   void note(unsigned warp, unsigned lane, Access access, const void* address, unsigned bytes,
             Site site);
+  /// All threads have passed a barrier.
+  void pass_barrier();
   /// Counts what is left. The first bank conflict where those are failures, else nothing.
   std::string end_block();
 
@@ -45,12 +47,14 @@ class AccessLog {
     std::uint32_t counted = 0;  // instructions that are no longer open
     std::deque<Instruction> open = {};
   };
+  std::uint32_t& find(unsigned warp, Access access, unsigned bytes, Site site);
+  void grow();
   Place& place(unsigned warp, Access access, unsigned bytes, Site site);
   void count(const Place& place, const Instruction& instruction);
 
   Counters* counters_ = nullptr;
   const Options* options_ = nullptr;
-  std::vector<std::uint32_t> table_;  // index into places_ + 1, by hash
+  std::vector<std::uint32_t> table_;  // index into places_ + 1, by hash; a power of two
   std::vector<Place> places_;
   std::string conflict_;
 };

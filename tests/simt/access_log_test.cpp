@@ -69,6 +69,29 @@ TEST_CASE("accesses of a warp are counted together, lane by lane as they come") 
   }
 }
 
+TEST_CASE("accesses on either side of a barrier are not one instruction") {
+  const auto counters = run_kernel(
+      32,
+      [] {
+        for (unsigned i = 0; i < 3; ++i) {
+          if (lane() == 5 * i) shared_store(dynamic_shared<float>() + 32 * lane(), 1.0f);
+          sync_threads();
+        }
+      },
+      {}, 4096);
+  CHECK(counters.bank_conflicts == 0);
+}
+
+TEST_CASE("more places than the log begins with") {
+  std::vector<float> values(1024);
+  const auto counters = run_kernel(1024, [&] {
+    const unsigned i = thread_x();
+    const auto at = [&](int line) { load(&values[i], Site{"many", line}); };
+    for (int line = 0; line < 100; ++line) at(line);
+  });
+  CHECK(counters.global_loads == 32 * 100);
+}
+
 TEST_CASE("conflicts of ordinary accesses count, and fail where they are to") {
   const auto body = [] { shared_store(dynamic_shared<float>() + 32 * lane(), 1.0f); };
   CHECK(run_kernel(32, body, {}, 4096).bank_conflicts == 31);

@@ -202,6 +202,7 @@ void Scheduler::release_barrier(Lane& last) {
   at_barrier_ = 0;
   ++barriers_;
   ++machine_->counters.barriers;
+  accesses_.pass_barrier();
   for (unsigned i = 0; i < threads_; ++i) {
     Lane& lane = *lanes_[i];
     if (lane.site.line != last.site.line) {

@@ -95,4 +95,14 @@ MUTATIONS = {
     "partial_heads_turn_whole": Mutation(
         "cuda/kernels/rope.cuh", "RopePairs::kHalves ? params.half : 1)",
         "RopePairs::kHalves ? params.head_dim / 2 : 1)", "tests/cuda/rope_test.cpp"),
+    # Sampling.
+    "too_many_ties_kept": Mutation(
+        "cuda/kernels/sample.cuh", "before < limit.equals ? limit.equals - before : 0",
+        "limit.equals", "tests/cuda/sample_test.cpp"),
+    "zeros_of_different_sign": Mutation(
+        "cuda/kernels/likeliest.cuh", "prim::bit_cast<std::uint32_t>(score + 0.0f)",
+        "prim::bit_cast<std::uint32_t>(score)", "tests/cuda/sample_test.cpp"),
+    "histogram_not_cleared_in_time": Mutation(
+        "cuda/kernels/likeliest.cuh", "    histogram.clear<kThreads>();\n    sync_threads();\n",
+        "    histogram.clear<kThreads>();\n", "tests/cuda/sample_test.cpp"),
 }
