@@ -23,6 +23,9 @@ constexpr std::size_t kRememberedTexts = 16;
 
 // Contexts that the default pool holds.
 constexpr std::size_t kDefaultContexts = 4;
+// Of a pool behind which there are tiers, memory that is there before the first request: else the
+// system would spend as long on finding and zeroing it as the tiers on filling it.
+constexpr std::size_t kReadyBytes = std::size_t{128} << 20;
 
 std::size_t context_of(const EngineOptions& options, const model::ModelConfig& config) {
   if (options.max_context > config.context) {
@@ -69,6 +72,7 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
       (wanted.owner_quota_tokens + device::kBlockTokens - 1) / device::kBlockTokens;
   cache.hot_sessions = wanted.hot_sessions;
   cache.event_buffer = wanted.event_buffer;
+  if (!wanted.tiers.empty()) cache.ready_bytes = kReadyBytes;
   return std::make_unique<kv::KvCache>(device, layout, cache);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kv/block_pool.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -44,6 +45,15 @@ BlockPool::BlockPool(device::Device& device, const device::KvLayout& layout, std
   if (!poison_freed_blocks) return;
   poison_.assign(layout.block_bytes(), kNanByte);
   for (const BlockId block : free_) poison(block);
+}
+
+void BlockPool::make_ready(std::size_t bytes) {
+  INCIPIT_CHECK(free_.size() == holders_.size());
+  const std::vector<std::byte> zeros(view_.layout.block_bytes());
+  const std::size_t ready = std::min(bytes / zeros.size(), free_.size());
+  for (std::size_t block = 0; block < ready; ++block) {
+    device_.upload(poison_.empty() ? zeros : poison_, view_.block(static_cast<BlockId>(block)));
+  }
 }
 
 BlockId BlockPool::take() {

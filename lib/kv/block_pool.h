@@ -23,6 +23,11 @@ class BlockPool {
   BlockPool(device::Device& device, const device::KvLayout& layout, std::size_t blocks,
             bool poison_freed_blocks);
 
+  /// Writes to the blocks that are taken first, up to so many bytes, while all are free: where
+  /// memory comes with the first write to it, and costs more than what is written, it is there
+  /// then.
+  void make_ready(std::size_t bytes);
+
   const device::KvPoolView& view() const noexcept { return view_; }
   std::size_t free_blocks() const noexcept { return free_.size(); }
 

@@ -18,9 +18,6 @@ constexpr std::size_t kMaxJobs = 64;
 // Loads that wait for a loading thread, at most: with more the tiers are behind, and computing
 // wins.
 constexpr std::size_t kMaxWaitingLoads = 64;
-// Shares of a pool: where blocks begin to be moved out for tiers that are written on eviction, and
-// where that ends.
-constexpr double kHighWatermark = 0.95, kLowWatermark = 0.90;
 
 std::string as_name(const LabelDigest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
@@ -297,7 +294,7 @@ void ColdTiers::leave(const KvCache& cache) {
   const auto leaving = leaving_.insert(&cache);
   changed_.wait(lock, [&] { return writing_ != &cache; });
   leaving_.erase(leaving);
-  generations_.erase(&cache);
+  watched_.erase(&cache);
   changed_.notify_all();
 }
 
@@ -332,21 +329,27 @@ void ColdTiers::write_jobs() {
   }
 }
 
-void ColdTiers::write(Job& job) {
+/// False where a tier that is written on eviction did not take what it wants.
+bool ColdTiers::write(Job& job) {
+  bool taken = true;
   const PathNames names = job.cache->names(job.blocks);
   const std::vector<Digest256> chain = prefix_chain(names.name_space, names.tokens);
   for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (!job.ticket->epochs[tier]) continue;
-    watch_generation(tier, *job.cache);
-    write_to(tier, job, names, job.cache->facts(job.blocks), chain);
+    bool went_well = job.ticket->epochs[tier].has_value();
+    if (went_well) {
+      watch_generation(tier, *job.cache);
+      went_well = write_to(tier, job, names, job.cache->facts(job.blocks), chain);
+    }
+    taken = taken && (went_well || tiers_[tier]->write_policy() != WritePolicy::kOnEviction);
   }
+  return taken;
 }
 
 /// A tier that was away may have lost what it had.
 void ColdTiers::watch_generation(std::size_t tier, KvCache& cache) {
   const std::uint64_t generation = tiers_[tier]->store().generation();
   const std::lock_guard lock(mutex_);
-  std::vector<std::uint64_t>& seen = generations_[&cache];
+  std::vector<std::uint64_t>& seen = watched_[&cache].generations;
   seen.resize(tiers_.size());
   if (std::exchange(seen[tier], generation) == generation) return;
   cache.clear_stored(static_cast<std::uint8_t>(1u << tier));
@@ -365,7 +368,8 @@ bool ColdTiers::wants(std::size_t tier, const Job& job, const BlockFacts& block)
   return false;
 }
 
-void ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, const PathFacts& facts,
+/// False where the store refuses, or it ends early. What must not be stored is no failure.
+bool ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, const PathFacts& facts,
                          std::span<const Digest256> chain) {
   const std::size_t known = std::min(facts.blocks.size(), chain.size() - 1);
   std::size_t end = known;
@@ -379,15 +383,16 @@ void ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
     if (std::ranges::none_of(seen, [&](const BlockFacts& b) { return wants(tier, job, b); })) {
       continue;
     }
-    if (abandoned(job.cache)) return;
+    if (abandoned(job.cache)) return false;
     const auto before = job.evicting ? job.evicting : settled();
     auto labels = labels_of(tier, job, facts, first, first + blocks);
     // Looked at behind the epochs: what is still there was not forgotten before they were read.
     const PathFacts now = job.cache->facts(job.blocks);
-    if (!labels || now.blocks.size() < first + blocks || !before || settled() != before) return;
+    if (!before || settled() != before) return false;
+    if (!labels || now.blocks.size() < first + blocks) return true;
     // Those in front live as long or longer.
     std::chrono::seconds life = now.blocks[first + blocks - 1].life;
-    if (life.count() <= 0) return;
+    if (life.count() <= 0) return true;
     if (life == std::chrono::seconds::max()) life = {};
     ExtentFacts extent;
     extent.first_block = static_cast<std::uint32_t>(first);
@@ -405,9 +410,10 @@ void ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
       }
     };
     const auto goes_on = [&] { return !abandoned(job.cache); };
-    if (!tiers_[tier]->write(extent, chain, life, record_, fill, goes_on)) return;
+    if (!tiers_[tier]->write(extent, chain, life, record_, fill, goes_on)) return false;
     job.cache->mark_stored(job.blocks, first, seen, static_cast<std::uint8_t>(1u << tier));
   }
+  return true;
 }
 
 /// Of an extent, whose blocks may have come from different places: it goes with any tag of theirs,
@@ -444,32 +450,6 @@ std::optional<EntryLabels> ColdTiers::labels_of(std::size_t tier, const Job& job
   labels.all.insert(labels.all.end(), all->begin(), all->end());
   if (labels.all.size() > kMaxLabels || labels.any.size() > kMaxLabels) return std::nullopt;
   return labels;
-}
-
-/// Moves out what would be evicted soon, where a tier wants it then, and what cold sessions left.
-void ColdTiers::make_room(KvCache& cache, device::Device& device) {
-  std::vector<KvCache::Victim> victims;
-  if (hot_sessions_) victims = cache.cold_paths(cache.pool().blocks);
-  if (writes_on_eviction_) {
-    const auto share = [&](double part) {
-      return static_cast<std::size_t>(part * static_cast<double>(cache.pool().blocks));
-    };
-    const std::size_t blocks = cache.blocks_to_free(share(kHighWatermark), share(kLowWatermark));
-    if (blocks > 0) std::ranges::move(cache.victims(blocks), std::back_inserter(victims));
-  }
-  for (KvCache::Victim& victim : victims) {
-    const PathNames names = cache.names(victim.path);
-    CacheLabels labels;
-    labels.salt = names.salt;
-    labels.version = names.version;
-    const auto before = settled();
-    if (!before) return;
-    Job job{&cache, &device, cache.share(victim.path, victim.path.committed()),
-            ticket(names.name_space, labels), before};
-    if (!abandoned(&cache)) write(job);
-    job = {};
-    cache.evict(std::move(victim));
-  }
 }
 
 std::vector<TierStats> ColdTiers::stats() const {

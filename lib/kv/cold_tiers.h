@@ -108,6 +108,13 @@ class ColdTiers {
     std::optional<std::uint64_t> evicting = {};  // whatever the policy says; then: settled()
   };
 
+  /// What was last seen of a cache and of the tiers on its behalf.
+  struct Watched {
+    std::vector<std::uint64_t> generations = {};  // by tier
+    std::uint64_t taken = 0;                      // KvCache::blocks_taken()
+    std::size_t room = 0;                         // blocks that should be free
+  };
+
   /// While one lives, memory may still have what has a new epoch already. What is stored meanwhile
   /// would come back.
   class Forgetting {
@@ -122,10 +129,13 @@ class ColdTiers {
   };
 
   void write_jobs();
-  void write(Job& job);
-  void write_to(std::size_t tier, Job& job, const PathNames& names, const PathFacts& facts,
+  bool write(Job& job);
+  bool write_to(std::size_t tier, Job& job, const PathNames& names, const PathFacts& facts,
                 std::span<const Digest256> chain);
   void make_room(KvCache& cache, device::Device& device);
+  std::size_t room_wanted(const KvCache& cache);
+  std::size_t blocks_to_move(const KvCache& cache);
+  bool move_out(KvCache& cache, device::Device& device, KvCache::Victim&& victim);
   bool wants(std::size_t tier, const Job& job, const BlockFacts& block) const;
   std::optional<EntryLabels> labels_of(std::size_t tier, const Job& job, const PathFacts& facts,
                                        std::size_t first, std::size_t end);
@@ -155,7 +165,7 @@ class ColdTiers {
   bool stopping_ = false;
   std::map<LabelDigest, Forgotten> names_;     // of everything, namespaces, salts and versions
   std::vector<std::set<LabelDigest>> untold_;  // by tier
-  std::map<const KvCache*, std::vector<std::uint64_t>> generations_;  // by tier, as last seen
+  std::map<const KvCache*, Watched> watched_;
 
   StoreBuffer record_;  // of the writing thread
   base::WorkQueue loaders_{2};

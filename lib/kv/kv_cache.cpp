@@ -31,6 +31,7 @@ KvCache::Impl::Impl(device::Device& device, const device::KvLayout& layout, KvCa
       hot(options.hot_sessions, options.blocks, labels),
       memory(options.blocks),
       log(options.event_buffer) {
+  pool.make_ready(options.ready_bytes);
   if (options.owner_quota_blocks > 0) quota_links.emplace(options.blocks);
   if (hot.is_on()) order.prepare(Rank::kLow);
 }
@@ -129,13 +130,13 @@ void KvCache::Impl::hold(NodeId node) {
 }
 
 /// One table fewer holds a block.
-void KvCache::Impl::let_go(BlockId block) {
+void KvCache::Impl::let_go(BlockId block, bool used) {
   const std::uint32_t holders = pool.release(block);
   if (!index.is_used(block)) return;
-  order.use(block);
+  if (used) order.use(block);
   if (holders > 1) return;
   ++idle;
-  if (index.is_leaf(block)) add_candidate(block, true);
+  if (index.is_leaf(block)) add_candidate(block, used);
 }
 
 void KvCache::Impl::append(BlockTable& table, BlockId block) {
@@ -150,6 +151,7 @@ void KvCache::Impl::take_promised(BlockTable& table) {
   append(table, pool.take());
   --table.reserved_;
   --promised;
+  ++taken;
 }
 
 /// The same with the KV of `source`, which counts as found and used.
@@ -252,7 +254,7 @@ void KvCache::Impl::set_labels(NodeId id, LabelSetId set) {
 /// Takes back all that a table has.
 void KvCache::Impl::give_back(BlockTable& table) {
   // From the last block to the first, so that a block in front counts as used later.
-  for (std::size_t i = table.blocks_.size(); i-- > 0;) let_go(table.blocks_[i]);
+  for (std::size_t i = table.blocks_.size(); i-- > 0;) let_go(table.blocks_[i], table.counts_);
   promised -= table.reserved_;
   table_refs -= table.blocks_.size();
   if (table.labels_ != kNoLabelSet) labels.release(table.labels_);
@@ -484,6 +486,7 @@ void BlockTable::swap(BlockTable& other) noexcept {
   std::swap(committed_, other.committed_);
   std::swap(reserved_, other.reserved_);
   std::swap(chain_hash_, other.chain_hash_);
+  std::swap(counts_, other.counts_);
 }
 
 void BlockTable::reset() noexcept {

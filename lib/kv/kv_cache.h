@@ -27,6 +27,7 @@ namespace incipit::kv {
 
 struct KvCacheOptions {
   std::size_t blocks = 0;
+  std::size_t ready_bytes = 0;       // see BlockPool::make_ready()
   bool poison_freed_blocks = false;  // fill with NaN, so that a stale read shows (tests)
   // Of the hash of the blocks before and the token ids of one block; for tests that want
   // collisions. Called by several threads at once.
@@ -158,6 +159,10 @@ class KvCache {
   /// shares the full blocks and gets a copy of the front of one more. Room as in start(); false,
   /// and nothing changed, where there is none. Commit what is full first: blocks that could still
   /// be committed cannot be shared.
+  ///
+  /// Samples of one prompt need no fork: they are sequences of their own that find the prompt, or
+  /// a sibling's block. A fork is for what no look-up finds: a sequence without a namespace, or one
+  /// that was cut off by an invalidation.
   bool fork(const BlockTable& table, std::size_t tokens, std::size_t total_tokens,
             BlockTable& child);
 
@@ -215,7 +220,8 @@ class KvCache {
     std::size_t blocks = 0;
   };
   /// What would make room for `blocks` blocks, held, so that it can be stored elsewhere first.
-  /// Less where the room is promised to somebody.
+  /// Less where the room is promised to somebody. Who lets a path go without evict() leaves it
+  /// where it was in the order.
   std::vector<Victim> victims(std::size_t blocks);
   /// The same of what cold sessions left behind. O(sessions + blocks of the cold ones).
   std::vector<Victim> cold_paths(std::size_t blocks);
@@ -225,6 +231,8 @@ class KvCache {
   std::optional<BlockTable> next_path(std::size_t& from);
   /// Lets go of a path and evicts those last blocks that nobody holds or has pinned.
   void evict(Victim&& victim);
+  /// Blocks that sequences have taken, ever: what the demand for room is.
+  std::uint64_t blocks_taken() const;
   /// Blocks to evict for the pool to have `low` blocks filled, once more than `high` are; 0 before.
   std::size_t blocks_to_free(std::size_t high, std::size_t low) const;
 

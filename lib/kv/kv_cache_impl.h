@@ -70,6 +70,7 @@ struct KvCache::Impl {
   EventLog log;
   std::size_t idle = 0;        // see above
   std::size_t promised = 0;    // blocks reserved by tables and not taken yet
+  std::uint64_t taken = 0;     // blocks that tables took, ever
   std::size_t table_refs = 0;  // blocks of tables, summed over the tables
   std::uint64_t epoch = 1;     // goes up with each invalidation
   std::uint64_t cleared = 0;   // the epoch of the last clear()
@@ -107,7 +108,7 @@ struct KvCache::Impl {
   void inherit(BlockTable& table, const BlockTable& from);
   bool has_room(std::size_t blocks) const noexcept { return pool.free_blocks() + idle >= blocks; }
   void hold(NodeId node);
-  void let_go(BlockId block);
+  void let_go(BlockId block, bool used = true);
   void give_back(BlockTable& table);
   void append(BlockTable& table, BlockId block);
   void take_promised(BlockTable& table);

@@ -182,6 +182,7 @@ bool KvCache::Impl::hold_victim(KvCache& cache, NodeId leaf, std::size_t limit, 
   BlockTable& table = victim.path;
   table.blocks_.reserve(path.size());
   table.labels_ = labels.make({});
+  table.counts_ = false;
   table.cache_ = &cache;
   table.scope_ = nodes[leaf].scope;
   scopes.add_table(table.scope_);
@@ -264,6 +265,11 @@ void KvCache::evict(Victim&& victim) {
     impl.remove(node, Gone::kEvicted);
     ++impl.counters.evictions;
   }
+}
+
+std::uint64_t KvCache::blocks_taken() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->taken;
 }
 
 std::size_t KvCache::blocks_to_free(std::size_t high, std::size_t low) const {

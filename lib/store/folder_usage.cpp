@@ -28,6 +28,10 @@ std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
+std::int64_t wrapping_difference(std::int64_t a, std::int64_t b) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 FolderUsage::Numbers sum(const FolderUsage::Numbers& a, const FolderUsage::Numbers& b) noexcept {
   return {std::clamp<std::int64_t>(a.total + b.total, 0, kMost), wrapping_sum(a.added, b.added),
           wrapping_sum(a.removed, b.removed), wrapping_sum(a.corrections, b.corrections)};
@@ -86,7 +90,7 @@ void FolderUsage::correct(std::uint64_t counted, const Numbers& before,
   exchange([&](const Numbers& shared) {
     Numbers numbers = sum(shared, own_);
     const auto since = [](std::int64_t now, std::int64_t then) {
-      return std::clamp<std::int64_t>(wrapping_sum(now, -then), 0, kMost / 4);
+      return std::clamp<std::int64_t>(wrapping_difference(now, then), 0, kMost / 4);
     };
     const std::int64_t here = std::min(as_signed(counted), kMost / 4);
     const std::int64_t most = here + since(numbers.added, before.added) + as_signed(coming);
@@ -128,9 +132,9 @@ void FolderUsage::exchange(Change change) noexcept {
     shared_ = numbers;
     own_ = {};
   } else {
-    own_ = {numbers.total - shared_.total, wrapping_sum(numbers.added, -shared_.added),
-            wrapping_sum(numbers.removed, -shared_.removed),
-            wrapping_sum(numbers.corrections, -shared_.corrections)};
+    own_ = {numbers.total - shared_.total, wrapping_difference(numbers.added, shared_.added),
+            wrapping_difference(numbers.removed, shared_.removed),
+            wrapping_difference(numbers.corrections, shared_.corrections)};
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kv/block_pool.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -153,6 +154,35 @@ TEST_CASE("a pool of no blocks or of too many is refused") {
                                .head_dim = 1 << 10,
                                .type = device::KvFormat::kF32});
   CHECK(code_of_pool(device, huge, std::size_t{1} << 25) == ErrorCode::kOutOfMemory);
+}
+
+TEST_CASE(
+    "a pool that is made ready has written to the blocks that are taken first, and no others") {
+  struct Recorder : FakeDevice {
+    void upload(base::Bytes from, std::byte* to) override {
+      written.push_back(to);
+      FakeDevice::upload(from, to);
+    }
+    std::vector<std::byte*> written;
+  };
+  Recorder device;
+  BlockPool pool(device, layout(device::KvFormat::kF32), 8, false);
+  const std::size_t block_bytes = pool.view().layout.block_bytes();
+  pool.make_ready(0);
+  CHECK(device.written.empty());
+  pool.make_ready(3 * block_bytes + block_bytes / 2);
+  REQUIRE(device.written.size() == 3);
+  for (std::byte* const written : device.written) CHECK(pool.view().block(pool.take()) == written);
+  CHECK_THROWS_AS(pool.make_ready(block_bytes), Error);  // somebody has blocks
+
+  // More than there is; and poison stays poison.
+  Recorder other;
+  BlockPool poisoned(other, layout(device::KvFormat::kF32), 2, true);
+  other.written.clear();
+  poisoned.make_ready(100 * block_bytes);
+  CHECK(other.written.size() == 2);
+  const std::byte* const bytes = poisoned.view().block(poisoned.take());
+  CHECK(std::all_of(bytes, bytes + block_bytes, [](std::byte b) { return b == std::byte{0xff}; }));
 }
 
 }  // namespace

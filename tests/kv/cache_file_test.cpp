@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "fuzz/corpus.h"
+#include "fuzz/mutations.h"
 #include "kv/fake_sequence.h"
 #include "kv/prefix_cache_impl.h"
 #include "support/catch.h"
@@ -223,6 +225,11 @@ TEST_CASE("labels are saved too") {
   CHECK(to.registry->load(file.path) == 64);
   CHECK(to.registry->invalidate_session("s").complete());
   CHECK(to.cache.stats().blocks_cached == 0);
+}
+
+TEST_CASE("cache files survive mutations, sealed ones as well") {
+  fuzz::run_corpus(fuzz::kCacheFile, "cache_file");
+  fuzz::run_mutations(fuzz::kCacheFile, 2000);
 }
 
 }  // namespace

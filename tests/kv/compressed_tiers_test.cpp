@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "base/hash.h"
+#include "fuzz/corpus.h"
+#include "fuzz/mutations.h"
 #include "kv/compression.h"
 #include "store/fake_store.h"
 #include "store/store_values.h"
@@ -162,6 +164,11 @@ TEST_CASE("what a byte of KV takes counts its share of what the store has to mov
   const auto seconds = tier.seconds_per_byte();
   REQUIRE(seconds);
   CHECK(*seconds * static_cast<double>(facts.facts_bytes() + kv.size()) == Approx(1));
+}
+
+TEST_CASE("compressed bodies survive mutations") {
+  fuzz::run_corpus(fuzz::kCompression, "compression");
+  fuzz::run_mutations(fuzz::kCompression, 3000);
 }
 
 }  // namespace

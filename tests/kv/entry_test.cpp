@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fake_sequence.h"
+#include "fuzz/corpus.h"
 #include "fuzz/mutations.h"
 #include "incipit/error.h"
 #include "sealed_records.h"
@@ -223,7 +224,10 @@ TEST_CASE("labels of different kinds or names have different digests") {
   CHECK(digests.size() == 6 * 4);
 }
 
-TEST_CASE("records survive mutations") { fuzz::run_mutations(fuzz::kEntry, 20'000); }
+TEST_CASE("records survive mutations") {
+  fuzz::run_corpus(fuzz::kEntry, "entry");
+  fuzz::run_mutations(fuzz::kEntry, 20'000);
+}
 
 }  // namespace
 }  // namespace incipit::test

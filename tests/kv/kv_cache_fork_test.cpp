@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -11,7 +13,7 @@
 #include "support/catch.h"
 #include "support/fake_device.h"
 
-// Second holders of blocks: share() and fork().
+// Second holders of blocks: share(), fork(), and siblings.
 
 namespace incipit::test {
 namespace {
@@ -220,6 +222,38 @@ TEST_CASE("a device that fails to copy leaves no fork") {
   setup.device.fail_copies = false;
   CHECK(parent.fork(child, 4));
   CHECK(child.intact());
+}
+
+TEST_CASE("a prompt gets a copy of the block that its sibling is about to fill") {
+  Setup setup(12);
+  FakeSequence first = setup.computed(ids(40), 8);
+  first.commit();
+  const Tokens prompt = ids(40) + ids(5, 900);
+  const auto start = [&](const std::string& name_space, std::size_t computed) {
+    KvCache::StartOptions options;
+    options.sibling = &first.table();
+    options.sibling_tokens = computed;
+    KvCache::Match match;
+    REQUIRE(setup.cache.start(name_space, {}, prompt, prompt.size(), match, options));
+    return match;
+  };
+  {
+    const KvCache::Match second = start("n", 40);
+    CHECK(second.tokens == 40);
+    REQUIRE(second.table.blocks().size() == 3);
+    const auto ours = second.table.blocks(), theirs = first.table().blocks();
+    CHECK(std::equal(ours.begin(), ours.begin() + 2, theirs.begin()));
+    REQUIRE(ours[2] != theirs[2]);
+    const device::KvPoolView& pool = setup.cache.pool();
+    CHECK(std::memcmp(pool.block(ours[2]), pool.block(theirs[2]), pool.layout.block_bytes()) == 0);
+    setup.cache.check_integrity();
+  }
+  CHECK(start("n", 35).tokens == 35);
+  CHECK(start("n", 32).tokens == 32);  // whole blocks are found anyway
+  CHECK(start("other", 40).tokens == 0);
+  setup.cache.invalidate_name_space("n");
+  CHECK(start("n", 40).tokens == 0);
+  setup.cache.check_integrity();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "fuzz/corpus.h"
 #include "fuzz/mutations.h"
 #include "support/catch.h"
 
@@ -86,7 +87,10 @@ TEST_CASE("a reply without end ends") {
   if (start == "+") CHECK(fed <= RedisReplyReader::kMaxBytesOfLine + more.size());
 }
 
-TEST_CASE("replies of Redis survive mutations") { fuzz::run_mutations(fuzz::kRedisReply, 20'000); }
+TEST_CASE("replies of Redis survive mutations") {
+  fuzz::run_corpus(fuzz::kRedisReply, "redis_reply");
+  fuzz::run_mutations(fuzz::kRedisReply, 20'000);
+}
 
 }  // namespace
 }  // namespace incipit::store

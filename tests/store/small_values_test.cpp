@@ -9,6 +9,8 @@
 #include <iterator>
 
 #include "directory_fixture.h"
+#include "fuzz/corpus.h"
+#include "fuzz/mutations.h"
 #include "fake_store.h"
 #include "store_values.h"
 #include "support/catch.h"
@@ -249,6 +251,11 @@ TEST_CASE("a removed or damaged table is made anew, and all stores of the folder
   CHECK(write(one, store_key(1), pattern(kLarge, 4)) == StoreStatus::kUnavailable);
   CHECK(one.erase(store_key(1), soon()) == StoreStatus::kUnavailable);
   CHECK(temporary_files(folder.path()).empty());
+}
+
+TEST_CASE("a table of small values survives mutations") {
+  fuzz::run_corpus(fuzz::kSmallValues, "small_values");
+  fuzz::run_mutations(fuzz::kSmallValues, 3000);
 }
 
 }  // namespace
