@@ -10,12 +10,12 @@
 
 namespace bench {
 
-/// A full cache that has indexed prompts which share nothing.
+/// A full cache, of the default policy, that has indexed prompts which share nothing.
 class FullCache {
  public:
   FullCache(incipit::device::Device& device, std::size_t prompt_tokens, std::size_t blocks)
       : cache_(device, incipit::device::KvLayout({1, 1, 1, incipit::device::KvFormat::kF32}),
-               {.blocks = blocks}),
+               {.blocks = blocks, .eviction = incipit::PrefixCacheOptions{}.eviction}),
         ids_(prompt_tokens + 1) {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       ids_[i] = static_cast<incipit::TokenId>(i * 7919 % 49152);
