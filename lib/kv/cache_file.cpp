@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -83,7 +82,7 @@ std::vector<TokenId> get_tokens(base::ByteReader& in) {
   const auto count = in.read<std::uint32_t>();
   const base::Bytes bytes = in.take(std::uint64_t{count} * sizeof(TokenId));
   std::vector<TokenId> tokens(count);
-  std::memcpy(tokens.data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(tokens)).begin());
   return tokens;
 }
 
@@ -222,8 +221,9 @@ void CacheFileWriter::finish() {
   if (error) fail(path_, "could not be given its name");
 }
 
-CacheFileReader::CacheFileReader(const std::filesystem::path& path, const Sealer& sealer)
-    : sealer_(sealer), file_(path, std::ios::binary) {
+CacheFileReader::CacheFileReader(const std::filesystem::path& path, const Sealer& sealer,
+                                 std::size_t most_blocks)
+    : sealer_(sealer), most_blocks_(most_blocks), file_(path, std::ios::binary) {
   std::error_code error;
   left_ = std::filesystem::file_size(path, error);
   if (!file_ || error) fail(path, "cannot be read");
@@ -247,7 +247,8 @@ bool CacheFileReader::next(SavedRun& run) {
     return true;
   }
   seen_.back() = {run.name_space, run.front, run.first_block, run.tokens};
-  if (!put_in_front(run)) run = {};
+  const std::size_t end = run.first_block + run.tokens.size() / kBlockTokens;
+  if (end > most_blocks_ || !put_in_front(run)) run = {};
   return true;
 }
 

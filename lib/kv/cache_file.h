@@ -63,11 +63,12 @@ class CacheFileWriter {
 /// Reads such a file. A damaged record counts as not there.
 class CacheFileReader {
  public:
-  /// Throws Error{kInvalidArgument} where the file cannot be read.
-  CacheFileReader(const std::filesystem::path& path, const Sealer& sealer);
+  /// Throws Error{kInvalidArgument} where the file cannot be read. `most_blocks`: of a prefix that
+  /// has room anywhere. So whatever the file names, a run takes no longer than a prompt of as many.
+  CacheFileReader(const std::filesystem::path& path, const Sealer& sealer, std::size_t most_blocks);
 
-  /// The next run, whose payload is valid until the next call; without blocks where it is damaged.
-  /// False: there is none.
+  /// The next run, whose payload is valid until the next call; without blocks where it is damaged,
+  /// or ends too far behind. False: there is none.
   bool next(SavedRun& run);
 
  private:
@@ -81,6 +82,7 @@ class CacheFileReader {
   bool put_in_front(SavedRun& run) const;
 
   const Sealer& sealer_;
+  const std::size_t most_blocks_;
   std::ifstream file_;
   std::uint64_t left_ = 0;       // bytes of the file
   std::vector<Seen> seen_ = {};  // by record

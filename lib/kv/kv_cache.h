@@ -89,8 +89,10 @@ struct MissReport {
 /// where device calls are allowed.
 class KvCache {
  public:
-  /// What a block takes besides its KV, at most, whatever the eviction policy.
-  static constexpr std::size_t kBookkeepingBytes = 512;
+  /// What a block takes besides its KV, at most, whatever the eviction policy and whatever else is
+  /// used: priorities (each has a policy of its own), quotas, hot sessions, times to live, labels
+  /// of ordinary length.
+  static constexpr std::size_t kBookkeepingBytes = 1024;
 
   /// Allocates the pool. Throws Error{kOutOfMemory, kInvalidArgument}.
   KvCache(device::Device& device, const device::KvLayout& layout, KvCacheOptions options);

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "kv/cache_file.h"
 #include "kv/prefix_cache_impl.h"
@@ -209,8 +211,14 @@ std::size_t CacheRegistry::save(const std::filesystem::path& file) {
 std::size_t CacheRegistry::load(const std::filesystem::path& file) {
   check_process();
   const Sealer sealer(sealer_options(options_));
-  CacheFileReader reader(file, sealer);
-  std::size_t blocks = 0;
+  std::size_t most_blocks = 0, blocks = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Member& member : caches_) {
+      most_blocks = std::max(most_blocks, member.cache->pool().blocks);
+    }
+  }
+  CacheFileReader reader(file, sealer, most_blocks);
   for (SavedRun run; reader.next(run);) {
     const std::lock_guard lock(mutex_);
     for (const Member& member : caches_) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kv/cache_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -114,6 +115,23 @@ TEST_CASE("what suits no engine, or has no room, is left out") {
   CHECK(full.registry->load(file.path) == 320);
 }
 
+TEST_CASE("runs that end behind the largest pool are not put together") {
+  const File file;
+  Pool from("m", 2000);
+  from.run(ids(16'000));
+  from.registry->save(file.path);
+  const kv::Sealer sealer{{}};
+  kv::CacheFileReader reader(file.path, sealer, 300);
+  std::size_t longest = 0, left_out = 0;
+  for (kv::SavedRun run; reader.next(run);) {
+    longest = std::max(longest, run.tokens.size());
+    if (run.tokens.empty()) ++left_out;
+  }
+  CHECK(longest <= 300 * 16);
+  CHECK(longest > 200 * 16);
+  CHECK(left_out > 5);
+}
+
 TEST_CASE("a damaged or cut file gives what is whole, and that is right") {
   const File file;
   Pool from;
@@ -195,7 +213,7 @@ TEST_CASE("a time to live goes on in the file, and others may not read it") {
   CHECK((mode & std::filesystem::perms::mask) ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   const kv::Sealer sealer{{}};
-  kv::CacheFileReader reader(file.path, sealer);
+  kv::CacheFileReader reader(file.path, sealer, 64);
   std::size_t mortal = 0, immortal = 0;
   for (kv::SavedRun run; reader.next(run);) {
     ++(run.expires > 0 ? mortal : immortal);

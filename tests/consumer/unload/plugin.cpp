@@ -25,7 +25,7 @@ long generate(const char* model, const char* folder) {
   options.threads = 2;
   incipit::Engine engine(options, cache);
   const std::string prompt = "It begins, and goes on for a while, and it ends where it began.";
-  const auto result = engine.generate_with_cache(prompt, {.max_tokens = 2});
+  const auto result = engine.generate_with_cache(prompt, "And on.", {.max_tokens = 2});
   return cache->flush(std::chrono::minutes(1)) ? static_cast<long>(result.reused_tokens) : -1;
 }
 
