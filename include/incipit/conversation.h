@@ -17,7 +17,9 @@ namespace incipit::inline v0 {
 ///
 /// Text that a model made and that is tokenized again may give other ids, and then nothing from
 /// there on is found in the cache. A Conversation sends the very ids that were generated, so each
-/// turn reuses everything before it.
+/// turn reuses everything before it. Where the model's chat template renders earlier turns
+/// otherwise in later prompts (Qwen 3 strips thoughts), the prompt follows it, and the result says
+/// what that costs: GenerateResult::rewritten_tokens.
 ///
 /// Not thread-safe: one per chat. The engine must outlive it.
 class INCIPIT_API Conversation {
@@ -34,6 +36,8 @@ class INCIPIT_API Conversation {
   /// Adds the user's message, answers it and keeps the answer. Throws as
   /// Engine::generate_with_cache(); the conversation is then as it was before the call.
   GenerateResult send(std::string_view user, const GenerateParams& params = {});
+  /// The same for any messages, such as the results of tools.
+  GenerateResult send(std::span<const Message> messages, const GenerateParams& params = {});
 
   /// All turns so far as token ids.
   std::span<const TokenId> token_ids() const noexcept;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "incipit/cache_reports.h"
+#include "incipit/chat.h"
 #include "incipit/error.h"
 #include "incipit/export.h"
 #include "incipit/log.h"
@@ -60,6 +61,9 @@ struct EngineOptions {
   /// Of KV and bookkeeping; 0: the smaller of a quarter of the memory and four contexts.
   std::size_t kv_pool_bytes = 0;
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
+  /// Renders conversations instead of the model's own chat format; for models whose chat template
+  /// incipit does not know. May be called from any thread that calls the engine.
+  ChatRenderer chat_renderer = {};
   std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.
   LogSink log = {};                                   ///< Silent without one.
 
@@ -86,6 +90,11 @@ struct ModelInfo {
   std::size_t pool_bytes_per_block = 0;
   unsigned threads = 0;  ///< That compute, the engine's own included.
   bool chat = false;     ///< Messages can be rendered.
+  /// How: "ChatML", "Llama 3"; "host": by EngineOptions::chat_renderer. Empty: they cannot.
+  std::string chat_format = {};
+  /// Types of tensors that no kernel has, and what stands in for them: "Q2_K as Q8_0". Empty: none.
+  std::string converted = {};
+  SamplingDefaults sampling = {};  ///< What the model's files recommend.
 };
 
 /// A request that runs. To destroy one that has not ended cancels it.
@@ -176,17 +185,23 @@ class INCIPIT_API Engine {
   /// Text of token ids, special tokens left out. Throws Error{kInvalidArgument} for an unknown id.
   std::string detokenize(std::span<const TokenId> ids) const;
   /// The text that a conversation becomes, with the assistant's turn opened.
-  /// Throws Error{kInvalidArgument} where the model has no chat format that incipit knows.
-  std::string render(std::span<const Message> conversation) const;
+  /// Throws Error{kInvalidArgument} where the model has no chat format that incipit knows, or the
+  /// format has no place for what the messages or options hold (tools); what a renderer throws.
+  std::string render(std::span<const Message> conversation, const ChatOptions& options = {}) const;
   /// Token ids of a conversation: those of render(), save that a message's content yields no
   /// special tokens.
-  std::vector<TokenId> tokenize(std::span<const Message> conversation) const;
+  std::vector<TokenId> tokenize(std::span<const Message> conversation,
+                                const ChatOptions& options = {}) const;
 
   /// Token ids of `static_text` followed by `dynamic_prompt`, as generate_with_cache() has them.
   std::vector<TokenId> tokenize(std::string_view static_text, std::string_view dynamic_prompt);
-  /// Counts tokens as this engine's model does; messages, where it has a chat format. The engine
+  /// Counts tokens as this engine's model does; messages, where it has a chat format (never too
+  /// few: a little more where the format folds the system message into another turn). The engine
   /// must outlive it. Thread-safe.
-  TokenCounter token_counter() const;
+  TokenCounter token_counter(const ChatOptions& options = {}) const;
+  /// GenerateParams as the model's files recommend them (generation_config.json, or a GGUF file's
+  /// general.sampling): for answers as its makers meant them. Greedy where they say nothing.
+  GenerateParams recommended_params() const;
   /// Log-probability of each id given those before it; the first has none and gets 0.
   /// Runs at prefill speed and neither reads nor fills the cache.
   std::vector<float> score(std::span<const TokenId> ids);

@@ -5,6 +5,7 @@
 // Everything. Prefer the header that you need.
 #include "incipit/cache_reports.h"
 #include "incipit/capacity.h"
+#include "incipit/chat.h"
 #include "incipit/compressor.h"
 #include "incipit/conversation.h"
 #include "incipit/engine.h"

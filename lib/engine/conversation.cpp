@@ -4,37 +4,36 @@
 #include <utility>
 #include <vector>
 
+#include "engine/chat_prompt.h"
 #include "engine/engine_impl.h"
 
 namespace incipit::inline v0 {
 
 class Conversation::Impl {
  public:
-  Impl(Engine& engine, std::string_view system) : engine_(engine), system_(system) {
-    static_cast<void>(engine_.impl_->chat_format());
-  }
+  Impl(Engine& engine, std::string_view system)
+      : engine_(engine),
+        system_(system),
+        history_(engine.impl_->chat_format(), engine.impl_->tokenizer()) {}
 
-  GenerateResult send(std::string_view user, const GenerateParams& params) {
-    const text::ChatFormat& format = engine_.impl_->chat_format();
-    std::vector<Message> messages;
-    if (ids_.empty() && !system_.empty()) messages.push_back({Role::kSystem, system_});
-    messages.push_back({Role::kUser, std::string(user)});
-    const auto pieces = ids_.empty() ? format.render(messages) : format.render_next(messages);
-    const std::vector<TokenId> added = engine_.impl_->tokenizer().encode(pieces);
-    std::vector<TokenId> prompt = ids_;
-    prompt.insert(prompt.end(), added.begin(), added.end());
-    GenerateResult result = engine_.generate_with_cache(prompt, params);
-    prompt.insert(prompt.end(), result.token_ids.begin(), result.token_ids.end());
-    ids_ = std::move(prompt);
+  GenerateResult send(std::span<const Message> messages, const GenerateParams& params) {
+    std::vector<Message> added;
+    if (history_.ids().empty() && !system_.empty()) added.push_back({Role::kSystem, system_});
+    added.insert(added.end(), messages.begin(), messages.end());
+    engine::ChatHistory::Turn turn = history_.next(added, params.chat);
+    const std::size_t rewritten = turn.prompt.rewritten_tokens;
+    GenerateResult result = engine_.generate_with_cache(turn.prompt.ids, params);
+    result.rewritten_tokens = rewritten;
+    history_.add(std::move(turn), result.text, result.token_ids);
     return result;
   }
 
-  std::span<const TokenId> token_ids() const noexcept { return ids_; }
+  std::span<const TokenId> token_ids() const noexcept { return history_.ids(); }
 
  private:
   Engine& engine_;
   const std::string system_;
-  std::vector<TokenId> ids_;
+  engine::ChatHistory history_;
 };
 
 Conversation::Conversation(Engine& engine, std::string_view system)
@@ -44,7 +43,12 @@ Conversation::Conversation(Conversation&&) noexcept = default;
 Conversation& Conversation::operator=(Conversation&&) noexcept = default;
 
 GenerateResult Conversation::send(std::string_view user, const GenerateParams& params) {
-  return impl_->send(user, params);
+  const Message message{Role::kUser, std::string(user)};
+  return impl_->send(std::span(&message, 1), params);
+}
+
+GenerateResult Conversation::send(std::span<const Message> messages, const GenerateParams& params) {
+  return impl_->send(messages, params);
 }
 
 std::span<const TokenId> Conversation::token_ids() const noexcept { return impl_->token_ids(); }

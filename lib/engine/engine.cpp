@@ -39,7 +39,7 @@ GenerateResult Engine::generate_with_cache(std::string_view static_text,
 GenerateResult Engine::generate_with_cache(std::span<const Message> conversation,
                                            const GenerateParams& params) {
   const auto called = Clock::now();
-  return impl_->run(Kind::kGenerate, tokenize(conversation), Impl::Reuse::kYes, params, called);
+  return impl_->run_chat(conversation, Impl::Reuse::kYes, params, called);
 }
 
 GenerateResult Engine::generate_with_cache(std::span<const TokenId> prompt,
@@ -58,7 +58,7 @@ GenerateResult Engine::generate(std::string_view prompt, const GenerateParams& p
 GenerateResult Engine::generate(std::span<const Message> conversation,
                                 const GenerateParams& params) {
   const auto called = Clock::now();
-  return impl_->run(Kind::kGenerate, tokenize(conversation), Impl::Reuse::kNo, params, called);
+  return impl_->run_chat(conversation, Impl::Reuse::kNo, params, called);
 }
 
 GenerateResult Engine::generate(std::span<const TokenId> prompt, const GenerateParams& params) {
@@ -73,9 +73,10 @@ std::vector<TokenId> Engine::tokenize(std::string_view text) const {
   return impl_->tokenizer().encode(text);
 }
 
-std::vector<TokenId> Engine::tokenize(std::span<const Message> conversation) const {
+std::vector<TokenId> Engine::tokenize(std::span<const Message> conversation,
+                                      const ChatOptions& options) const {
   impl_->check_process();
-  return impl_->tokenizer().encode(impl_->chat_format().render(conversation));
+  return impl_->tokenizer().encode(impl_->chat_format().render(conversation, options));
 }
 
 std::vector<TokenId> Engine::tokenize(std::string_view static_text,
@@ -89,9 +90,10 @@ std::string Engine::detokenize(std::span<const TokenId> ids) const {
   return impl_->tokenizer().decode(ids);
 }
 
-std::string Engine::render(std::span<const Message> conversation) const {
+std::string Engine::render(std::span<const Message> conversation,
+                           const ChatOptions& options) const {
   impl_->check_process();
-  return text::join(impl_->chat_format().render(conversation));
+  return text::join(impl_->chat_format().render(conversation, options));
 }
 
 std::vector<float> Engine::score(std::span<const TokenId> ids) {
@@ -101,6 +103,17 @@ std::vector<float> Engine::score(std::span<const TokenId> ids) {
       impl_->run(Kind::kScore, {ids.begin(), ids.end()}, Impl::Reuse::kNo, {}, called);
   result.logprobs.insert(result.logprobs.begin(), 0.0f);
   return std::move(result.logprobs);
+}
+
+GenerateParams Engine::recommended_params() const {
+  const SamplingDefaults& found = impl_->info().sampling;
+  GenerateParams params;
+  params.temperature = found.temperature.value_or(params.temperature);
+  params.top_k = found.top_k.value_or(params.top_k);
+  params.top_p = found.top_p.value_or(params.top_p);
+  params.min_p = found.min_p.value_or(params.min_p);
+  params.repetition_penalty = found.repetition_penalty.value_or(params.repetition_penalty);
+  return params;
 }
 
 PrefixCache& Engine::cache() noexcept { return impl_->cache(); }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/machine.h"
 #include "engine/generate_params.h"
+#include "engine/host_chat_format.h"
 #include "engine/make_device.h"
 
 namespace incipit::inline v0 {
@@ -95,7 +96,8 @@ std::string model_fields(const model::Transformer& transformer, const text::Toke
 }
 
 ModelInfo describe(const model::Transformer& transformer, const device::Device& device,
-                   const device::KvLayout& layout, std::size_t context, bool chat) {
+                   const device::KvLayout& layout, std::size_t context,
+                   const text::ChatFormat* chat_format) {
   const model::ModelConfig& config = transformer.config();
   ModelInfo info;
   info.name = config.name;
@@ -107,8 +109,17 @@ ModelInfo describe(const model::Transformer& transformer, const device::Device& 
   info.kv_bytes_per_token = layout.block_bytes() / device::kBlockTokens;
   info.pool_bytes_per_block = pool_bytes_per_block(layout);
   info.threads = device.info().threads;
-  info.chat = chat;
+  info.chat = chat_format != nullptr;
+  if (chat_format != nullptr) info.chat_format = chat_format->name();
   return info;
+}
+
+std::unique_ptr<const text::ChatFormat> chat_format_of(const EngineOptions& options,
+                                                       const model::ModelFile& file) {
+  if (options.chat_renderer) {
+    return std::make_unique<const engine::HostChatFormat>(options.chat_renderer);
+  }
+  return text::recognize_chat_format(file.chat_template());
 }
 
 std::unique_ptr<const model::ModelFile> open_checked(const EngineOptions& options) {
@@ -135,7 +146,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       device_(engine::make_device(options)),
       tokenizer_(file->tokenizer()),
       prompt_encoder_(tokenizer_, kRememberedTexts),
-      chat_format_(text::ChatFormat::recognize(file->chat_template())),
+      has_chat_template_(!file->chat_template().text.empty()),
+      chat_format_(chat_format_of(options, *file)),
       transformer_(*device_, file->config(),
                    file->load_weights(*device_, options.on_load, options.f16_as_bf16)),
       context_(context_of(options, transformer_.config())),
@@ -144,12 +156,17 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
                         *device_)),
       model_fields_(model_fields(transformer_, tokenizer_, *device_, kv_->pool().layout)),
       registration_(cache_->impl_->add(*kv_, *device_, model_fields_)),
-      info_(
-          describe(transformer_, *device_, kv_->pool().layout, context_, chat_format_.has_value())),
+      info_(describe(transformer_, *device_, kv_->pool().layout, context_, chat_format_.get())),
       scheduler_(std::make_unique<engine::Scheduler>(
           transformer_, *kv_, cache_->impl_->tiers(), tokenizer_,
           engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
+  info_.sampling = file->sampling();
+  info_.converted = model::converted_types(file->tensors());
   if (options.f16_as_bf16) info_.numerics += "/f16-as-bf16";
+  if (log_ && !info_.converted.empty()) {
+    log_.info("no kernel has the types of some tensors; computing " + info_.converted +
+              ", in more memory and not faster than a model file in that type");
+  }
   if (log_) {
     log_.info("loaded " + info_.architecture + " model '" + info_.name +
               "': " + std::to_string(info_.parameters) + " parameters, context " +
@@ -169,9 +186,19 @@ void Engine::Impl::check_process() const {
 const text::ChatFormat& Engine::Impl::chat_format() const {
   if (!chat_format_) {
     base::throw_error(ErrorCode::kInvalidArgument,
-                      "the model has no chat format that incipit knows (ChatML); give it a text");
+                      (has_chat_template_
+                           ? "the model's chat template is none of the formats that incipit knows ("
+                           : "the model's files hold no chat template; incipit knows (") +
+                          std::string(text::known_chat_formats()) +
+                          "); give EngineOptions::chat_renderer, or texts instead of messages");
   }
   return *chat_format_;
+}
+
+engine::ChatPrompt Engine::Impl::chat_prompt(std::span<const Message> conversation,
+                                             const ChatOptions& options) const {
+  check_process();
+  return engine::make_chat_prompt(chat_format(), tokenizer_, conversation, options);
 }
 
 std::string Engine::Impl::name_space(const CacheLabels& labels) const {
@@ -223,6 +250,14 @@ GenerateResult Engine::Impl::run(Kind kind, std::vector<TokenId> prompt, Reuse r
   check_prompt(kind, prompt);
   if (reuse == Reuse::kYes && is_validated()) validate_before(prompt, params, called);
   return run_once(kind, std::move(prompt), reuse, params, called);
+}
+
+GenerateResult Engine::Impl::run_chat(std::span<const Message> conversation, Reuse reuse,
+                                      const GenerateParams& params, Clock::time_point called) {
+  engine::ChatPrompt prompt = chat_prompt(conversation, params.chat);
+  GenerateResult result = run(Kind::kGenerate, std::move(prompt.ids), reuse, params, called);
+  result.rewritten_tokens = prompt.rewritten_tokens;
+  return result;
 }
 
 GenerateResult Engine::Impl::run_once(Kind kind, std::vector<TokenId> prompt, Reuse reuse,

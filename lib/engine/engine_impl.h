@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "engine/chat_prompt.h"
 #include "engine/delivery.h"
 #include "engine/scheduler.h"
 #include "incipit/engine.h"
@@ -38,6 +39,10 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   GenerateResult run(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                      const GenerateParams& params, engine::Clock::time_point called);
 
+  /// The same for messages.
+  GenerateResult run_chat(std::span<const Message> conversation, Reuse reuse,
+                          const GenerateParams& params, engine::Clock::time_point called);
+
   /// Starts one. The request keeps `params`.
   std::unique_ptr<engine::Delivery> submit(std::vector<TokenId> prompt, GenerateParams params,
                                            engine::Clock::time_point called);
@@ -55,6 +60,8 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   pid_t process() const noexcept { return process_; }
   /// Throws Error{kInvalidArgument} where the model has none that is known.
   const text::ChatFormat& chat_format() const;
+  engine::ChatPrompt chat_prompt(std::span<const Message> conversation,
+                                 const ChatOptions& options) const;
 
   const ModelInfo& info() const noexcept { return info_; }
   const text::Tokenizer& tokenizer() const noexcept { return tokenizer_; }
@@ -85,7 +92,8 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
   const std::unique_ptr<device::Device> device_;
   const text::Tokenizer tokenizer_;
   text::PromptEncoder prompt_encoder_;
-  const std::optional<text::ChatFormat> chat_format_;
+  const bool has_chat_template_;
+  const std::unique_ptr<const text::ChatFormat> chat_format_;  // null: none that is known
   model::Transformer transformer_;
   const std::size_t context_;  // tokens
   const std::shared_ptr<PrefixCache> cache_;

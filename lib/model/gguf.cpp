@@ -138,7 +138,8 @@ GgufValue read_value(FrontReader& front) {
 struct Format {
   std::uint32_t id;
   std::string_view name;
-  std::optional<tensor::DType> type = {};
+  std::optional<tensor::DType> type = {};         // that it is computed as
+  std::optional<tensor::StoredType> stored = {};  // where that is another one
 };
 constexpr std::array kFormats = std::to_array<Format>({
     {0, "F32", tensor::DType::kF32},
@@ -149,17 +150,17 @@ constexpr std::array kFormats = std::to_array<Format>({
     {7, "Q5_1", tensor::DType::kQ5_1},
     {8, "Q8_0", tensor::DType::kQ8_0},
     {9, "Q8_1"},
-    {10, "Q2_K"},
-    {11, "Q3_K"},
+    {10, "Q2_K", tensor::DType::kQ8_0, tensor::StoredType::kQ2_K},
+    {11, "Q3_K", tensor::DType::kQ8_0, tensor::StoredType::kQ3_K},
     {12, "Q4_K", tensor::DType::kQ4_K},
     {13, "Q5_K", tensor::DType::kQ5_K},
     {14, "Q6_K", tensor::DType::kQ6_K},
-    {15, "Q8_K"},
+    {15, "Q8_K", tensor::DType::kQ8_0, tensor::StoredType::kQ8_K},
     {16, "IQ2_XXS"},
     {17, "IQ2_XS"},
     {18, "IQ3_XXS"},
     {19, "IQ1_S"},
-    {20, "IQ4_NL"},
+    {20, "IQ4_NL", tensor::DType::kQ8_0, tensor::StoredType::kIQ4_NL},
     {21, "IQ3_S"},
     {22, "IQ2_S"},
     {23, "IQ4_XS"},
@@ -183,12 +184,12 @@ std::string readable_formats() {
   return names;
 }
 
-tensor::DType read_format(FrontReader& front, std::string_view tensor,
+const Format& read_format(FrontReader& front, std::string_view tensor,
                           const std::filesystem::path& file) {
   const auto id = front.read<std::uint32_t>();
   const auto* known = std::find_if(kFormats.begin(), kFormats.end(),
                                    [&](const Format& format) { return format.id == id; });
-  if (known != kFormats.end() && known->type) return *known->type;
+  if (known != kFormats.end() && known->type) return *known;
   const std::string type =
       known != kFormats.end() ? std::string(known->name) : "unknown (" + std::to_string(id) + ")";
   fail(file, "the type of tensor '" + std::string(tensor) + "' is " + type + "; incipit reads " +
@@ -205,7 +206,9 @@ TensorInfo read_tensor(FrontReader& front, const std::filesystem::path& file) {
   }
   tensor.shape.resize(dimensions);
   for (std::size_t i = dimensions; i-- > 0;) tensor.shape[i] = front.read<std::uint64_t>();
-  tensor.type = read_format(front, tensor.name, file);
+  const Format& format = read_format(front, tensor.name, file);
+  tensor.type = *format.type;
+  tensor.stored = format.stored;
   tensor.offset = front.read<std::uint64_t>();
   tensor.bytes = tensor_bytes(tensor, file);
   return tensor;
@@ -236,8 +239,8 @@ void place_tensors(std::vector<TensorInfo>& tensors, std::uint64_t header_bytes,
     }
     const std::string what = file.path().string() + ": the end of " + who;
     tensor.offset = base::checked_add(data_begin, tensor.offset, what);
-    if (base::checked_add(tensor.offset, tensor.bytes, what) > file.size()) {
-      fail(file.path(), who + " (" + std::to_string(tensor.bytes) + " bytes from byte " +
+    if (base::checked_add(tensor.offset, tensor.file_bytes(), what) > file.size()) {
+      fail(file.path(), who + " (" + std::to_string(tensor.file_bytes()) + " bytes from byte " +
                             std::to_string(tensor.offset) + ") goes beyond the file's end at " +
                             std::to_string(file.size()) + "; it is truncated, fetch it again");
     }
@@ -246,7 +249,7 @@ void place_tensors(std::vector<TensorInfo>& tensors, std::uint64_t header_bytes,
   std::sort(in_order.begin(), in_order.end(),
             [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
   for (std::size_t i = 1; i < in_order.size(); ++i) {
-    if (in_order[i - 1]->offset + in_order[i - 1]->bytes > in_order[i]->offset) {
+    if (in_order[i - 1]->offset + in_order[i - 1]->file_bytes() > in_order[i]->offset) {
       fail(file.path(), "tensors '" + in_order[i - 1]->name + "' and '" + in_order[i]->name +
                             "' overlap; the file is damaged");
     }

@@ -2,17 +2,28 @@
 #include "model/hugging_face.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/file.h"
 #include "model/files.h"
 #include "model/model_parts.h"
+#include "model/recommended_sampling.h"
 #include "model/safetensors.h"
 
 namespace incipit::model {
 namespace {
 
 constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{1} << 20;
+
+// The text of a token that tokenizer_config.json names by it, or by an object that holds it.
+std::optional<std::string> named_text(const JsonObject& config, const char* key) {
+  const auto member = config.members().find(key);
+  if (member != config.members().end() && member->is_object()) {
+    return config.find_object(key)->find_text("content");
+  }
+  return config.find_text(key);
+}
 
 std::string name_of(const std::filesystem::path& directory) {
   std::error_code error;
@@ -30,6 +41,38 @@ std::string template_of(const JsonObject& config) {
     if (named.find_text("name") == "default") return named.find_text("template").value_or("");
   }
   return "";
+}
+
+// The template, and what it calls bos_token and eos_token.
+text::ChatTemplate read_chat(const std::filesystem::path& directory,
+                             const text::TokenizerSpec& spec) {
+  text::ChatTemplate chat;
+  chat.text = read_chat_template(directory);
+  const auto text_of = [&](TokenId id) {
+    return id < 0 ? std::string() : spec.tokens[static_cast<std::size_t>(id)];
+  };
+  if (is_present(directory / "tokenizer_config.json")) {
+    const JsonFile config(directory / "tokenizer_config.json");
+    chat.bos = named_text(config.root(), "bos_token").value_or("");
+    chat.eos = named_text(config.root(), "eos_token").value_or("");
+  }
+  if (chat.bos.empty()) chat.bos = text_of(spec.bos);
+  if (chat.eos.empty() && !spec.ends.empty()) chat.eos = text_of(spec.ends.front());
+  return chat;
+}
+
+SamplingDefaults read_sampling(const std::filesystem::path& directory) {
+  if (!is_present(directory / "generation_config.json")) return {};
+  const JsonFile file(directory / "generation_config.json");
+  const JsonObject config = file.root();
+  if (!config.find_flag("do_sample").value_or(false)) return {};  // greedy, whatever else it says
+  RecommendedSampling found;
+  found.temperature = config.find_number("temperature").value_or(1.0);
+  found.top_k = config.find_number("top_k");
+  found.top_p = config.find_number("top_p");
+  found.min_p = config.find_number("min_p");
+  found.repetition_penalty = config.find_number("repetition_penalty");
+  return checked_sampling(found, config.file());
 }
 
 }  // namespace
@@ -55,8 +98,9 @@ ModelParts read_hugging_face(const std::filesystem::path& directory) {
   ModelConfig config = read_hugging_face_config(file.root(), tensors);
   if (config.name.empty()) config.name = name_of(directory);
   text::TokenizerSpec tokenizer = read_hugging_face_tokenizer(directory, file.root());
-  return {std::move(config), std::move(tokenizer), read_chat_template(directory),
-          std::move(tensors), &kHuggingFaceNames};
+  text::ChatTemplate chat = read_chat(directory, tokenizer);
+  return {std::move(config),        std::move(tokenizer), std::move(chat),
+          read_sampling(directory), std::move(tensors),   &kHuggingFaceNames};
 }
 
 }  // namespace incipit::model

@@ -18,7 +18,9 @@ class OpenedModel final : public ModelFile {
 
   const ModelConfig& config() const noexcept override { return parts_.config; }
   const text::TokenizerSpec& tokenizer() const noexcept override { return parts_.tokenizer; }
-  const std::string& chat_template() const noexcept override { return parts_.chat_template; }
+  const text::ChatTemplate& chat_template() const noexcept override { return parts_.chat_template; }
+  std::span<const TensorInfo> tensors() const noexcept override { return parts_.tensors.tensors(); }
+  const SamplingDefaults& sampling() const noexcept override { return parts_.sampling; }
 
   ModelWeights load_weights(device::Device& device,
                             const std::function<void(double fraction)>& progress,

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <string>
+#include <span>
 
 #include "model/config.h"
+#include "model/tensor_source.h"
 #include "model/weights.h"
+#include "text/chat_format.h"
 #include "text/tokenizer.h"
 
 namespace incipit::model {
@@ -20,7 +22,9 @@ class ModelFile {
 
   virtual const ModelConfig& config() const noexcept = 0;
   virtual const text::TokenizerSpec& tokenizer() const noexcept = 0;
-  virtual const std::string& chat_template() const noexcept = 0;  // empty: none
+  virtual const text::ChatTemplate& chat_template() const noexcept = 0;
+  virtual const SamplingDefaults& sampling() const noexcept = 0;
+  virtual std::span<const TensorInfo> tensors() const noexcept = 0;  // by name
 
   /// Reads the tensors one by one into the device's layout; holds at most one in the file's form.
   /// `f16_as_bf16`: F16 matrices are rounded to BF16, and the digest is another one. Throws

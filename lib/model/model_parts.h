@@ -3,11 +3,11 @@
 #define INCIPIT_MODEL_MODEL_PARTS_H_
 
 #include <filesystem>
-#include <string>
 
 #include "model/config.h"
 #include "model/tensor_source.h"
 #include "model/weights_loader.h"
+#include "text/chat_format.h"
 #include "text/tokenizer.h"
 
 namespace incipit::model {
@@ -17,7 +17,8 @@ namespace incipit::model {
 struct ModelParts {
   ModelConfig config;
   text::TokenizerSpec tokenizer;
-  std::string chat_template;
+  text::ChatTemplate chat_template;
+  SamplingDefaults sampling;
   TensorSource tensors;
   const TensorNames* names;  // of static storage
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/file.h"
 #include "tensor/dtype.h"
+#include "tensor/stored_blocks.h"
 
 namespace incipit::model {
 
@@ -24,13 +26,20 @@ struct TensorInfo {
   tensor::DType type = tensor::DType::kF32;
   std::vector<std::uint64_t> shape;  // outermost first; 1 to kMaxDimensions, none is 0
   std::uint64_t offset = 0;          // of its first byte in the file
-  std::uint64_t bytes = 0;
-  std::size_t file = 0;  // which of the source's files
+  std::uint64_t bytes = 0;           // as TensorSource::read() gives it: in `type`
+  std::size_t file = 0;              // which of the source's files
+  /// How the file has it, where no kernel has that type and `type` stands in for it (kQ8_0).
+  std::optional<tensor::StoredType> stored = {};
+
+  std::uint64_t file_bytes() const noexcept;
 };
 
 /// What a tensor's bytes must be by its type and shape. Throws Error{kModelUnreadable} for a shape
 /// that cannot be.
 std::uint64_t tensor_bytes(const TensorInfo& tensor, const std::filesystem::path& file);
+
+/// Types of tensors that are computed as another one, for people: "Q2_K as Q8_0"; empty: none.
+std::string converted_types(std::span<const TensorInfo> tensors);
 
 /// "[576, 49152]"
 std::string to_string(std::span<const std::uint64_t> shape);
@@ -49,10 +58,13 @@ class TensorSource {
   /// The path that errors about the model as a whole name.
   const std::filesystem::path& first_file() const { return files_.front().path(); }
 
-  /// Fills `out` with the tensor's bytes from its `begin`-th on.
+  /// Fills `out` with the tensor's bytes from its `begin`-th on: whole rows where it is `stored` as
+  /// another type.
   void read(const TensorInfo& tensor, std::uint64_t begin, std::span<std::byte> out) const;
 
  private:
+  void read_stored(const TensorInfo& tensor, std::uint64_t begin, std::span<std::byte> out) const;
+
   std::vector<base::ReadFile> files_;
   std::vector<TensorInfo> tensors_;
 };

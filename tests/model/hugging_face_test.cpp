@@ -80,7 +80,7 @@ TEST_CASE("Files that are not needed may be absent") {
   std::filesystem::remove(directory.path() / "generation_config.json");
   std::filesystem::remove(directory.path() / "tokenizer_config.json");
   const auto model = directory.open();
-  CHECK(model->chat_template().empty());
+  CHECK(model->chat_template().text.empty());
   CHECK(model->tokenizer().bos == -1);
   CHECK(model->tokenizer().ends == std::vector<TokenId>{2, 0});
 }

@@ -78,14 +78,14 @@ TEST_CASE("Both forms of a model open as what was written") {
   const auto gguf = open_model(directory.path() / "model.gguf");
   check_equal(gguf->config(), model.config);
   check_equal(gguf->tokenizer(), model.tokenizer);
-  CHECK(gguf->chat_template() == model.chat_template);
+  CHECK(gguf->chat_template().text == model.chat_template);
   CHECK(gguf->config().rope_pairs == (options.family == Family::kLlama
                                           ? device::RopePairs::kAdjacent
                                           : device::RopePairs::kHalves));
   const auto one = open_model(directory.path() / "one");
   check_equal(one->config(), model.config);
   check_equal(one->tokenizer(), model.tokenizer);
-  CHECK(one->chat_template() == model.chat_template);
+  CHECK(one->chat_template().text == model.chat_template);
   CHECK(one->config().rope_pairs == device::RopePairs::kHalves);
 
   RecordingDevice device;

@@ -55,7 +55,7 @@ TEST_CASE("SmolLM2 opens as what it is") {
   CHECK(tokenizer.ends == std::vector<TokenId>{2, 0});
   CHECK(tokenizer.tokens[0] == "<|endoftext|>");
   CHECK(tokenizer.tokens[2] == "<|im_end|>");
-  CHECK(model->chat_template().find("<|im_start|>") != std::string::npos);
+  CHECK(model->chat_template().text.find("<|im_start|>") != std::string::npos);
 }
 
 TEST_CASE("SmolLM2's tensors have the types that were published") {

@@ -22,17 +22,17 @@ enum class SystemPlace {
 };
 
 struct InstructStyle {
-  std::string_view name;
-  std::string bos, eos;
+  std::string_view name = {};
+  std::string bos = {}, eos = {};
   bool bos_per_question = false;
-  std::string begin, end;                // of what the user says
-  std::string answer_begin, answer_end;  // of an answer, in front of the end token
-  std::string answer_after;              // behind it
+  std::string begin = {}, end = {};                // of what the user says
+  std::string answer_begin = {}, answer_end = {};  // of an answer, in front of the end token
+  std::string answer_after = {};                   // behind it
   bool trims_questions = false, trims_answers = false;
   SystemPlace system = SystemPlace::kFirstUser;
-  std::string system_begin, system_end;  // of kOwnTurn
-  bool has_computed_system = false;      // a default one that the template makes from the date
-  MistralTools tools;
+  std::string system_begin = {}, system_end = {};  // of kOwnTurn
+  bool has_computed_system = false;  // a default one that the template makes from the date
+  MistralTools tools = {};
 };
 
 class Instruct final : public ChatFormat {
@@ -66,7 +66,7 @@ class Instruct final : public ChatFormat {
     if (!style_.tools.is_present()) refuse_tools(name(), message);
     Rendering out;
     if (message.role == Role::kSystem && style_.system != SystemPlace::kOwnTurn) {
-      append_question("", message.text, out);
+      append_question(message.text, out);
     } else {
       append_message(message, out);
     }
@@ -93,11 +93,13 @@ class Instruct final : public ChatFormat {
         style_.tools.append_offered(options, out);
       }
       const bool is_place = is_pending && (!waits || &message == &messages.back());
-      append_question(is_place ? system_front(system) : std::string(), message.text, out);
+      std::string question;
+      if (is_place) append_front(system, question);
+      append_question(question += message.text, out);
       if (is_place) is_pending = false;
     }
     // Nothing that the user says could take it.
-    if (is_pending && !waits) append_question("", system, out);
+    if (is_pending && !waits) append_question(system, out);
   }
 
   static const Message* last_user(const std::vector<Message>& messages) noexcept {
@@ -107,25 +109,23 @@ class Instruct final : public ChatFormat {
     return found == messages.rend() ? nullptr : &*found;
   }
 
-  std::string system_front(std::string_view system) const {
-    if (style_.system != SystemPlace::kLlama2) return std::string(system) + "\n\n";
-    return "<<SYS>>\n" + std::string(system) + "\n<</SYS>>\n\n";
+  void append_front(std::string_view system, std::string& question) const {
+    const bool is_marked = style_.system == SystemPlace::kLlama2;
+    if (is_marked) question += "<<SYS>>\n";
+    question += system;
+    question += is_marked ? "\n<</SYS>>\n\n" : "\n\n";
   }
 
-  void append_question(const std::string& front, const std::string& text, Rendering& out) const {
-    append_question(front, std::string_view(text), out);
-  }
-  void append_question(std::string_view front, std::string_view text, Rendering& out) const {
+  void append_question(std::string_view question, Rendering& out) const {
     if (style_.bos_per_question) out.control(style_.bos);
-    const std::string whole = std::string(front) + std::string(text);
     out.control(style_.begin);
-    out.text(style_.trims_questions ? python_stripped(whole) : std::string_view(whole));
+    out.text(style_.trims_questions ? python_stripped(question) : question);
     out.control(style_.end);
   }
 
   void append_message(const Message& message, Rendering& out) const {
     if (message.role == Role::kUser) {
-      append_question("", message.text, out);
+      append_question(message.text, out);
     } else if (message.role == Role::kSystem) {
       out.control(style_.system_begin).text(message.text).control(style_.system_end);
     } else if (message.role == Role::kTool) {
@@ -137,7 +137,7 @@ class Instruct final : public ChatFormat {
       out.control(style_.answer_begin);
       out.text(style_.trims_answers ? python_stripped(message.text)
                                     : std::string_view(message.text));
-      out.control(style_.answer_end + style_.eos + style_.answer_after);
+      out.control(style_.answer_end).control(style_.eos).control(style_.answer_after);
     }
   }
 
@@ -151,12 +151,12 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> va
 /// How the template writes an answer; false: in a way that is not known.
 bool read_answer(const TemplateText& text, InstructStyle& style) {
   if (text.has("' '+message.content|trim+eos_token")) {
-    style.answer_begin = " ";
+    style.answer_begin.push_back(' ');
     style.trims_answers = true;
   } else if (text.has("' '+message.content+eos_token")) {
-    style.answer_begin = " ";
+    style.answer_begin.push_back(' ');
   } else if (text.has("message.content+eos_token+' '")) {
-    style.answer_after = " ";
+    style.answer_after.push_back(' ');
   } else {
     return text.has("message.content+eos_token");
   }
@@ -181,17 +181,17 @@ std::unique_ptr<const ChatFormat> recognize_llama2(const TemplateText& text,
       text.has("system_message='")) {  // a default that depends on what the messages hold
     return nullptr;
   }
-  InstructStyle style;
-  style.name = "Llama 2";
-  style.bos = chat.bos;
-  style.eos = chat.eos;
-  style.bos_per_question = true;
-  style.begin = "[INST] ";
-  style.end = " [/INST]";
-  style.answer_begin = style.answer_end = " ";
-  style.trims_questions = style.trims_answers = true;
-  style.system = SystemPlace::kLlama2;
-  return std::make_unique<const Instruct>(std::move(style));
+  return std::make_unique<const Instruct>(InstructStyle{.name = "Llama 2",
+                                                        .bos = chat.bos,
+                                                        .eos = chat.eos,
+                                                        .bos_per_question = true,
+                                                        .begin = "[INST] ",
+                                                        .end = " [/INST]",
+                                                        .answer_begin = " ",
+                                                        .answer_end = " ",
+                                                        .trims_questions = true,
+                                                        .trims_answers = true,
+                                                        .system = SystemPlace::kLlama2});
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace incipit::text {
 /// How a version of Mistral's format writes tools, calls and results. Version 3 writes JSON with
 /// everything in it, version 11 sets names and ids apart by tokens of their own.
 struct MistralTools {
-  std::string offered;  // "[AVAILABLE_TOOLS] [": in front of the tools
-  std::string calls;    // "[TOOL_CALLS] ["
-  std::string result;   // "[TOOL_RESULTS] {\"content\": "
+  std::string offered = {};  // "[AVAILABLE_TOOLS] [": in front of the tools
+  std::string calls = {};    // "[TOOL_CALLS] ["
+  std::string result = {};   // "[TOOL_RESULTS] {\"content\": "
   bool by_tokens = false;
 
   bool is_present() const noexcept { return !calls.empty(); }

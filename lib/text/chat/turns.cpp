@@ -13,9 +13,9 @@ namespace {
 
 /// A turn is begin, role, separator, text, end.
 struct TurnStyle {
-  std::string_view name;
-  std::string bos;
-  std::string begin, separator, end;
+  std::string_view name = {};
+  std::string bos = {};
+  std::string begin = {}, separator = {}, end = {};
   std::string_view assistant = "assistant";
   bool folds_systems = false;       // there is no system role; all other texts are trimmed
   bool skips_empty_system = false;  // such a turn is left out
@@ -96,15 +96,16 @@ std::unique_ptr<const ChatFormat> recognize_turns(const TemplateText& text,
   }
   const bool joins_end =
       text.has("+message.content+'<|end|>\\n'") || text.has("+message.content+'<|end|>'+'\\n'");
+  const bool is_generic = text.has("'<|'+message.role+'|>'+'\\n'+");
   if (joins_end && text.has("<|assistant|>") &&
-      (text.has("'<|user|>\\n'+") || text.has("'<|user|>'+'\\n'+") ||
-       text.has("'<|'+message.role+'|>'+'\\n'+"))) {
+      (is_generic || text.has("'<|user|>\\n'+") || text.has("'<|user|>'+'\\n'+"))) {
     return make({.name = "Phi-3",
                  .bos = std::move(bos),
                  .begin = "<|",
                  .separator = "|>\n",
                  .end = "<|end|>\n",
-                 .skips_empty_system = text.has("=='system'andmessage.content")});
+                 .skips_empty_system = text.has("=='system'andmessage.content") ||
+                                       !(is_generic || text.has("<|system|>"))});
   }
   if (text.has("'<|user|>\\n'+message.content+eos_token") &&
       text.has("'<|assistant|>\\n'+message.content+eos_token") && !text.has("bos_token") &&
