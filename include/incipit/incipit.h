@@ -10,6 +10,7 @@
 #include "incipit/conversation.h"
 #include "incipit/engine.h"
 #include "incipit/error.h"
+#include "incipit/inspect.h"
 #include "incipit/log.h"
 #include "incipit/message.h"
 #include "incipit/metrics.h"

@@ -123,6 +123,7 @@ struct SamplingDefaults {
   std::optional<float> top_p = {};               ///< GenerateParams::top_p.
   std::optional<float> min_p = {};               ///< GenerateParams::min_p.
   std::optional<float> repetition_penalty = {};  ///< GenerateParams::repetition_penalty.
+  std::vector<std::string> stop_strings = {};    ///< GenerateParams::stop_strings.
 };
 
 /// What a generation gave.

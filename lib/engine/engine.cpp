@@ -113,6 +113,7 @@ GenerateParams Engine::recommended_params() const {
   params.top_p = found.top_p.value_or(params.top_p);
   params.min_p = found.min_p.value_or(params.min_p);
   params.repetition_penalty = found.repetition_penalty.value_or(params.repetition_penalty);
+  params.stop_strings = found.stop_strings;
   return params;
 }
 

@@ -15,6 +15,13 @@ namespace incipit::model {
   base::throw_error(ErrorCode::kModelUnreadable, file.string() + ": " + why);
 }
 
+/// The command that makes safetensors of a PyTorch checkpoint.
+inline std::string convert_command(const std::filesystem::path& directory) {
+  return "python3 -c \"from transformers import AutoModelForCausalLM as M; "
+         "M.from_pretrained('" +
+         directory.string() + "').save_pretrained('" + directory.string() + "')\"";
+}
+
 /// Whether there is anything of that path that this process can see.
 inline bool is_present(const std::filesystem::path& path) noexcept {
   std::error_code error;

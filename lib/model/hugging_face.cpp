@@ -61,18 +61,35 @@ text::ChatTemplate read_chat(const std::filesystem::path& directory,
   return chat;
 }
 
+// One text or several, but no empty one.
+std::vector<std::string> read_stop_strings(const JsonObject& config) {
+  const auto member = config.members().find("stop_strings");
+  std::vector<std::string> stops;
+  if (member != config.members().end() && member->is_array()) {
+    stops = config.find_texts("stop_strings");
+  } else if (auto stop = config.find_text("stop_strings")) {
+    stops.push_back(std::move(*stop));
+  }
+  std::erase_if(stops, [](const std::string& stop) { return stop.empty(); });
+  return stops;
+}
+
+// As transformers read it: without do_sample the model is greedy, whatever else is said.
 SamplingDefaults read_sampling(const std::filesystem::path& directory) {
   if (!is_present(directory / "generation_config.json")) return {};
   const JsonFile file(directory / "generation_config.json");
   const JsonObject config = file.root();
-  if (!config.find_flag("do_sample").value_or(false)) return {};  // greedy, whatever else it says
   RecommendedSampling found;
-  found.temperature = config.find_number("temperature").value_or(1.0);
-  found.top_k = config.find_number("top_k");
-  found.top_p = config.find_number("top_p");
-  found.min_p = config.find_number("min_p");
+  if (config.find_flag("do_sample").value_or(false)) {
+    found.temperature = config.find_number("temperature").value_or(1.0);
+    found.top_k = config.find_number("top_k");
+    found.top_p = config.find_number("top_p");
+    found.min_p = config.find_number("min_p");
+  }
   found.repetition_penalty = config.find_number("repetition_penalty");
-  return checked_sampling(found, config.file());
+  SamplingDefaults sampling = checked_sampling(found, config.file());
+  sampling.stop_strings = read_stop_strings(config);
+  return sampling;
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ ModelParts read_parts(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(status)) return read_hugging_face(path);
   const std::filesystem::path extension = path.extension();
   if (extension == ".bin" || extension == ".pt" || extension == ".pth") {
-    fail(path, "incipit reads no PyTorch checkpoints; convert the model to safetensors or GGUF");
+    fail(path, "incipit reads no PyTorch checkpoints, which may hold programs; convert it by " +
+                   convert_command(path.parent_path()) + ", and give the directory");
   }
   if (extension == ".safetensors") {
     fail(path,

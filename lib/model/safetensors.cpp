@@ -222,6 +222,11 @@ std::set<std::string> read_index(const std::filesystem::path& index) {
   return shards;
 }
 
+bool has_checkpoint(const std::filesystem::path& directory) {
+  return is_present(directory / "pytorch_model.bin") ||
+         is_present(directory / "pytorch_model.bin.index.json");
+}
+
 }  // namespace
 
 std::vector<TensorInfo> read_safetensors_header(const base::ReadFile& file, std::size_t index) {
@@ -245,9 +250,12 @@ TensorSource open_safetensors(const std::filesystem::path& directory) {
   std::set<std::string> names = {"model.safetensors"};
   if (!is_present(directory / *names.begin())) {
     if (!is_present(index)) {
-      fail(directory,
-           "there is no model.safetensors; incipit reads no other weights in a "
-           "directory, so convert the model to safetensors or GGUF");
+      fail(directory, has_checkpoint(directory)
+                          ? "it holds a PyTorch checkpoint (.bin), which incipit does not read, "
+                            "since it may hold programs; convert it by " +
+                                convert_command(directory)
+                          : "there is no model.safetensors; incipit reads no other weights in a "
+                            "directory, so convert the model to safetensors or GGUF");
     }
     names = read_index(index);
   }

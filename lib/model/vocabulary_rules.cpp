@@ -10,8 +10,9 @@
 namespace incipit::model {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEndNames = {
-    "<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>",
+constexpr std::array<std::string_view, 12> kEndNames = {
+    "<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>",    "<|eom_id|>", "<|end|>",
+    "<|eot|>",       "<|end_of_turn|>", "<EOT>",      "<end_of_turn>", "<eos>",      "</s>",
 };
 
 }  // namespace
