@@ -2,7 +2,6 @@
 #include "model/hugging_face.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -15,15 +14,6 @@ namespace incipit::model {
 namespace {
 
 constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{1} << 20;
-
-// The text of a token that tokenizer_config.json names by it, or by an object that holds it.
-std::optional<std::string> named_text(const JsonObject& config, const char* key) {
-  const auto member = config.members().find(key);
-  if (member != config.members().end() && member->is_object()) {
-    return config.find_object(key)->find_text("content");
-  }
-  return config.find_text(key);
-}
 
 std::string name_of(const std::filesystem::path& directory) {
   std::error_code error;
@@ -53,8 +43,8 @@ text::ChatTemplate read_chat(const std::filesystem::path& directory,
   };
   if (is_present(directory / "tokenizer_config.json")) {
     const JsonFile config(directory / "tokenizer_config.json");
-    chat.bos = named_text(config.root(), "bos_token").value_or("");
-    chat.eos = named_text(config.root(), "eos_token").value_or("");
+    chat.bos = named_token_text(config.root(), "bos_token").value_or("");
+    chat.eos = named_token_text(config.root(), "eos_token").value_or("");
   }
   if (chat.bos.empty()) chat.bos = text_of(spec.bos);
   if (chat.eos.empty() && !spec.ends.empty()) chat.eos = text_of(spec.ends.front());
@@ -93,6 +83,14 @@ SamplingDefaults read_sampling(const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+std::optional<std::string> named_token_text(const JsonObject& config, const char* key) {
+  const auto member = config.members().find(key);
+  if (member != config.members().end() && member->is_object()) {
+    return config.find_object(key)->find_text("content");
+  }
+  return config.find_text(key);
+}
 
 std::string read_chat_template(const std::filesystem::path& directory) {
   if (is_present(directory / "chat_template.jinja")) {

@@ -3,6 +3,7 @@
 #define INCIPIT_MODEL_HUGGING_FACE_H_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "model/config.h"
@@ -20,6 +21,9 @@ ModelConfig read_hugging_face_config(const JsonObject& config, const TensorSourc
 /// that its config.json and generation_config.json name. Throws Error{kModelUnreadable}.
 text::TokenizerSpec read_hugging_face_tokenizer(const std::filesystem::path& directory,
                                                 const JsonObject& config);
+
+/// The text of a token that tokenizer_config.json names by it, or by an object that holds it.
+std::optional<std::string> named_token_text(const JsonObject& config, const char* key);
 
 /// chat_template.jinja, or what tokenizer_config.json holds; empty: none. Throws
 /// Error{kModelUnreadable}.

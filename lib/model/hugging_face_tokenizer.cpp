@@ -15,15 +15,9 @@
 namespace incipit::model {
 namespace {
 
-// A token that tokenizer_config.json names by its text, or by an object that holds it; -1: none.
+// The id of a token that tokenizer_config.json names; -1: none.
 TokenId named_token(const JsonObject& config, const char* key, const text::TokenizerSpec& spec) {
-  const auto member = config.members().find(key);
-  std::optional<std::string> text;
-  if (member != config.members().end() && member->is_object()) {
-    text = config.find_object(key)->find_text("content");
-  } else {
-    text = config.find_text(key);
-  }
+  const std::optional<std::string> text = named_token_text(config, key);
   if (!text) return -1;
   const auto found = std::find(spec.tokens.begin(), spec.tokens.end(), *text);
   if (found == spec.tokens.end()) {

@@ -135,7 +135,7 @@ void inspect_directory(const std::filesystem::path& path, ModelReport& report) {
     const JsonFile file(path / "config.json");
     report.architecture = file.root().find_text("model_type").value_or("");
     if (tensors) inspector.add_config(read_hugging_face_config(file.root(), *tensors));
-    report.tokenizer = "tokenizer.json";
+    report.tokenizer = is_present(path / "tokenizer.json") ? "tokenizer.json" : "vocab.json";
     inspector.attempt([&] {
       const text::TokenizerSpec spec = read_hugging_face_tokenizer(path, file.root());
       inspector.add_tokenizer(spec);

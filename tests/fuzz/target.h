@@ -20,6 +20,9 @@ struct Target {
 extern const Target kCacheFile;    // where the build has OpenSSL
 extern const Target kCompression;  // where the build has zstd and OpenSSL
 extern const Target kEntry;        // where the build has OpenSSL
+extern const Target kChat;
+extern const Target kConfigJson;
+extern const Target kEntry;  // where the build has OpenSSL
 extern const Target kGguf;
 extern const Target kRedisReply;  // where the build has hiredis
 extern const Target kSafetensors;

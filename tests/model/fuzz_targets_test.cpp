@@ -5,6 +5,8 @@
 namespace incipit::fuzz {
 namespace {
 
+TEST_CASE("chat templates and conversations survive mutations") { run_mutations(kChat, 20000); }
+TEST_CASE("config.json survives mutations") { run_mutations(kConfigJson, 4000); }
 TEST_CASE("GGUF files survive mutations") { run_mutations(kGguf, 4000); }
 TEST_CASE("safetensors files survive mutations") { run_mutations(kSafetensors, 8000); }
 TEST_CASE("tokenizers in GGUF survive mutations") { run_mutations(kTokenizerGguf, 3000); }

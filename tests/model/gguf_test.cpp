@@ -268,14 +268,57 @@ TEST_CASE("The alignment is a power of two within reason") {
   check_refused(text, "general.alignment");
 }
 
+TEST_CASE("A format without kernels is read as one that has some") {
+  struct Stored {
+    std::uint32_t type;
+    std::size_t elements, bytes;
+    const char* name;
+  };
+  for (const Stored& stored : {Stored{10, 256, 84, "Q2_K"}, Stored{11, 256, 110, "Q3_K"},
+                               Stored{15, 256, 292, "Q8_K"}, Stored{20, 32, 18, "IQ4_NL"}}) {
+    CAPTURE(stored.name);
+    GgufWriter file;
+    const std::size_t rows = 3, blocks = 2;
+    std::string data;
+    for (std::size_t i = 0; i < rows * blocks * stored.bytes; ++i) {
+      data += static_cast<char>(i * 37 % 120);  // finite scales
+    }
+    file.tensors.push_back({"first", {stored.elements * blocks, rows}, stored.type, data});
+    file.tensors.push_back({"second", {1}, 0, "1234"});
+    const test::MemoryFile memory(file.bytes());
+    std::vector<base::ReadFile> files;
+    files.emplace_back(memory.path());
+    GgufHeader header = read_gguf_header(files.front());
+    const TensorSource source(std::move(files), std::move(header.tensors));
+    const TensorInfo& tensor = *source.find("first");
+    CHECK(tensor.type == tensor::DType::kQ8_0);
+    CHECK(tensor.bytes == rows * blocks * stored.elements / 32 * 34);
+    CHECK(tensor.file_bytes() == data.size());
+    CHECK(converted_types(source.tensors()) == std::string(stored.name) + " as Q8_0");
+    // Row by row and as a whole, it is what the blocks become.
+    std::vector<std::byte> whole(tensor.bytes), row(tensor.bytes / rows);
+    source.read(tensor, 0, whole);
+    std::vector<tensor::BlockQ8_0> expected(tensor.bytes / sizeof(tensor::BlockQ8_0));
+    tensor::convert_blocks(*tensor.stored, base::as_bytes(data).data(), expected);
+    CHECK(std::memcmp(whole.data(), expected.data(), whole.size()) == 0);
+    source.read(tensor, row.size(), row);
+    CHECK(std::memcmp(row.data(), whole.data() + row.size(), row.size()) == 0);
+
+    file.tensors[0].dims[0] = stored.elements / 2;
+    check_refused(
+        file, std::string(stored.name) + " comes in blocks of " + std::to_string(stored.elements));
+    file.tensors[0].dims[0] = stored.elements * blocks;
+    file.tensors[0].dims[1] = 1u << 20;
+    check_refused(file, "beyond the file's end");
+  }
+}
+
 TEST_CASE("An element format that is not read is named with its tensor") {
   GgufWriter file = small_file();
-  file.tensors[0].type = 10;
-  check_refused(file,
-                "type of tensor 'first' is Q2_K; incipit reads F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, "
-                "Q8_0, Q4_K, Q5_K, Q6_K, BF16, so take");
   file.tensors[0].type = 23;
-  check_refused(file, "type of tensor 'first' is IQ4_XS");
+  check_refused(file,
+                "type of tensor 'first' is IQ4_XS; incipit reads F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, "
+                "Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q8_K, IQ4_NL, BF16, so take");
   for (const std::uint32_t type : {4u, 5u, 40u, 1000u, kMax32}) {
     file.tensors[0].type = type;
     check_refused(file, "type of tensor 'first' is unknown (" + std::to_string(type) + ")");

@@ -128,6 +128,48 @@ TEST_CASE("A chat template is a text, the default of a list, or a file of its ow
   CHECK(read_chat_template(directory.path()) == "jinja");
 }
 
+TEST_CASE("A chat template's tokens are those that tokenizer_config.json names") {
+  const Directory directory;
+  directory.write("tokenizer_config.json",
+                  {{"bos_token", {{"content", "<|im_start|>"}}}, {"eos_token", "<|im_end|>"}});
+  CHECK(directory.open()->chat_template().bos == "<|im_start|>");
+  CHECK(directory.open()->chat_template().eos == "<|im_end|>");
+}
+
+TEST_CASE("Recommended sampling is that of generation_config.json") {
+  const Directory directory;
+  const auto sampling = [&](const json& generation) {
+    directory.write("generation_config.json", generation);
+    return directory.open()->sampling();
+  };
+  CHECK_FALSE(sampling({{"temperature", 0.6}}).temperature.has_value());
+  const SamplingDefaults all = sampling({{"do_sample", true},
+                                         {"temperature", 0.6},
+                                         {"top_k", 20},
+                                         {"top_p", 0.95},
+                                         {"min_p", 0.01},
+                                         {"repetition_penalty", 1.05},
+                                         {"stop_strings", json::array({"a", "", "b"})}});
+  CHECK(all.temperature == 0.6f);
+  CHECK(all.top_k == 20);
+  CHECK(all.top_p == 0.95f);
+  CHECK(all.min_p == 0.01f);
+  CHECK(all.repetition_penalty == 1.05f);
+  CHECK(all.stop_strings == std::vector<std::string>{"a", "b"});
+  const SamplingDefaults plain =
+      sampling({{"do_sample", true}, {"top_k", -1}, {"top_p", 0}, {"stop_strings", "x"}});
+  CHECK(plain.temperature == 1.0f);
+  CHECK_FALSE(plain.top_k.has_value());
+  CHECK_FALSE(plain.top_p.has_value());
+  CHECK(plain.stop_strings == std::vector<std::string>{"x"});
+  for (const json& wrong :
+       {json{{"do_sample", true}, {"temperature", -1}}, json{{"do_sample", true}, {"top_k", 1e300}},
+        json{{"repetition_penalty", 0}}}) {
+    check_unreadable("has no meaning", [&] { return sampling(wrong); });
+  }
+  check_unreadable("'do_sample'", [&] { return sampling({{"do_sample", 1}}); });
+}
+
 TEST_CASE("A model without a name has that of its directory") {
   const Directory directory;
   CHECK(directory.open()->config().name == "tiny");

@@ -124,7 +124,7 @@ TEST_CASE("What cannot be a model says what to give instead") {
   check_unreadable("no such file or directory", [] { return open_model(""); });
   check_unreadable("there is no config.json; give a .gguf file", open(""));
   test::write_file(directory.path() / "pytorch_model.bin", "PK\3\4");
-  check_unreadable("convert the model to safetensors or GGUF", open("pytorch_model.bin"));
+  check_unreadable("convert it by python3 -c", open("pytorch_model.bin"));
   test::write_file(directory.path() / "model.safetensors", "x");
   check_unreadable("give the directory", open("model.safetensors"));
   test::write_file(directory.path() / "empty.gguf", "");
@@ -140,7 +140,7 @@ TEST_CASE("A directory with a checkpoint of PyTorch only is told to convert it")
   const TemporaryDirectory directory;
   test::write_file(directory.path() / "config.json", "{}");
   test::write_file(directory.path() / "pytorch_model.bin", "PK\3\4");
-  check_unreadable("convert the model to safetensors or GGUF",
+  check_unreadable("save_pretrained('" + directory.path().string() + "')",
                    [&] { return open_model(directory.path()); });
 }
 
