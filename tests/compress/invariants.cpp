@@ -77,6 +77,17 @@ std::string lost_results(std::span<const Message> input, const CompressedPrompt&
   return {};
 }
 
+// I4: what stays stands in its order.
+std::string out_of_order(std::span<const Message> input, const CompressedPrompt& prompt) {
+  std::size_t at = 0;
+  for (const Message& message : prompt.messages) {
+    if (message.id.empty()) continue;
+    while (at < input.size() && input[at].id != message.id) ++at;
+    if (at == input.size()) return "out of order: " + message.text;
+  }
+  return {};
+}
+
 // I7: fences are paired, JSON parses, UTF-8 is valid.
 std::string cut_structure(const CompressedPrompt& prompt) {
   for (const Message& message : prompt.messages) {
@@ -159,8 +170,8 @@ std::string broken_promise(std::span<const Message> input, const CompressedPromp
   if (tokens != prompt.tokens_after) return "the prompt is not counted right";
   if (tokens > options.token_budget) return "over budget";
   if (prompt.tokens_before != tokens_of(input, counter)) return "the input is not counted right";
-  for (std::string broken :
-       {lost_text(input, prompt), lost_results(input, prompt), cut_structure(prompt)}) {
+  for (std::string broken : {lost_text(input, prompt), lost_results(input, prompt),
+                             out_of_order(input, prompt), cut_structure(prompt)}) {
     if (!broken.empty()) return broken;
   }
   // What arrives compressed has references and JSON without white space in it.

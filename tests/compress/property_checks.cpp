@@ -50,7 +50,11 @@ bool is_evidence(const Message& message) {
 // I15: what the prompt shares with the last one, and what it has lost of it.
 std::string wrong_front(const CompressedPrompt& last, const CompressedPrompt& prompt,
                         const TokenCounter& counter) {
-  const auto apart = std::ranges::mismatch(last.messages, prompt.messages, same_message);
+  const auto same = [](Message a, const Message& b) {
+    a.id = b.id;  // is not sent
+    return same_message(a, b);
+  };
+  const auto apart = std::ranges::mismatch(last.messages, prompt.messages, same);
   std::size_t stable = 0, durable = 0;
   for (auto at = last.messages.begin(); at != apart.in1; ++at) stable += counter.message(*at);
   for (const Message& message : last.messages) {
