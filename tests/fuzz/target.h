@@ -27,6 +27,9 @@ extern const Target kGguf;
 extern const Target kRedisReply;  // where the build has hiredis
 extern const Target kSafetensors;
 extern const Target kTokenizerGguf;
+extern const Target kGguf;
+extern const Target kRedisReply;  // where the build has hiredis
+extern const Target kSafetensors;
 extern const Target kSmallValues;
 extern const Target kTokenizerJson;
 extern const Target kTokenizerText;
