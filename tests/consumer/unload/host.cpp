@@ -53,16 +53,17 @@ int run_round(int round, const char* path, const char* model, const char* folder
   if (run == nullptr) return fail(round, "the plugin lacks its function");
   if (!is_mapped("libincipit.so")) return fail(round, "the library is not a shared one");
 
+  const bool keeps = round % 2 == 0;
   int result = 0;
   std::latch used(1), unloaded(1);
   std::thread user([&] {
-    result = run(model, folder);
+    result = run(model, folder, keeps);
     used.count_down();
     unloaded.wait();  // what the thread keeps of its own is destroyed behind this
   });
   used.wait();
-  const bool joined = threads() == 2;
-  const bool closed = dlclose(plugin) == 0;
+  const bool joined = keeps || threads() == 2;
+  const bool closed = dlclose(plugin) == 0 && threads() == 2;
   const bool gone = !is_mapped("libincipit.so") && !is_mapped("unload_plugin");
   unloaded.count_down();
   user.join();
