@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "directory_fixture.h"
+#include "fake_store.h"
 #include "fuzz/corpus.h"
 #include "fuzz/mutations.h"
-#include "fake_store.h"
 #include "store_values.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
