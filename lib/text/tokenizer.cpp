@@ -40,8 +40,7 @@ void add_more(base::FieldWriter& fields, const TokenizerSpec& spec) {
   add("model", static_cast<std::uint64_t>(spec.model));
   add("unknown", static_cast<std::uint64_t>(spec.unknown) + 1);
   add("fuse_unknown", std::uint64_t{spec.fuse_unknown});
-  add("add_eos", std::uint64_t{spec.add_eos});
-  add("eos", static_cast<std::uint64_t>(spec.eos) + 1);
+  if (spec.add_eos) add("eos", static_cast<std::uint64_t>(spec.eos) + 1);
   add("spacing_at_begin_only", std::uint64_t{spec.spacing_at_begin_only});
   add_steps(fields, "normalizer", spec.normalizer);
   add_steps(fields, "spacing", spec.spacing);
