@@ -79,7 +79,7 @@ class Unit {
     return call_.plan.split_index[row] == AttentionPlan::kWhole;
   }
   /// States are folded here where all segments of the rows so far lie in this item.
-  bool folds() const noexcept { return item_.segment_begin == 0; }
+  bool folds() const noexcept { return item_.first; }
 
   /// Query row `index` of the unit.
   QueryRow query_row(std::uint32_t index) const noexcept {
@@ -211,13 +211,13 @@ class Unit {
   }
 
   /// Row i of the folded states becomes the result or, where other items have later segments, the
-  /// partial state of the first segment; that of the others is then empty.
+  /// partial state of the item's first segment; that of the others is then empty.
   void finish_row(const QueryRow& row, std::uint32_t i) {
     const AttentionStates state = row_of(folded(), i, call_.head_dim);
     if (is_whole(row.batch_row)) return write(row, state);
-    copy(state, partial(row, 0));
+    copy(state, partial(row, item_.segment_begin));
     const std::uint32_t end = std::min(item_.segment_end, call_.plan.segments_of(row.batch_row));
-    for (std::uint32_t s = 1; s < end; ++s) *partial(row, s).sum = 0.0f;
+    for (std::uint32_t s = item_.segment_begin + 1; s < end; ++s) *partial(row, s).sum = 0.0f;
   }
 
   void copy(const AttentionStates& from, const AttentionStates& to) const {
@@ -227,8 +227,8 @@ class Unit {
   }
 
   AttentionStates partial(const QueryRow& row, std::uint32_t segment) const {
-    const std::uint32_t split = call_.plan.split_index[row.batch_row];
-    return call_.scratch.partial(call_.plan.split_rows[split].first_state + segment, row.head);
+    const device::SplitRow& split = call_.plan.split_rows[call_.plan.split_index[row.batch_row]];
+    return call_.scratch.partial(split.first_state + segment - split.first_segment, row.head);
   }
 
   void write(const QueryRow& row, const AttentionStates& state) const {
@@ -247,7 +247,8 @@ class Unit {
       head.head = kv_head_ * call_.group + g;
       const AttentionStates merged = row_of(folded(), 0, call_.head_dim);
       *merged.sum = 0.0f;
-      for (std::uint32_t s = 0; s < call_.plan.segments_of(row); ++s) {
+      const std::uint32_t begin = call_.plan.split_rows[split].first_segment;
+      for (std::uint32_t s = begin; s < call_.plan.segments_of(row); ++s) {
         call_.kernel.fold(partial(head, s), 1, call_.head_dim, merged);
       }
       write(head, merged);
@@ -268,6 +269,7 @@ void check(const AttentionTask& task) {
   const device::KvShape& shape = task.pool.layout.shape();
   const std::size_t heads = task.params.heads;
   INCIPIT_CHECK(plan.segment_tokens == kSegmentTokens);
+  INCIPIT_CHECK(plan.window == 0 || (task.params.window > 0 && task.params.window <= plan.window));
   INCIPIT_CHECK(shape.kv_heads > 0 && heads > 0 && heads % shape.kv_heads == 0);
   INCIPIT_CHECK(task.params.layer < shape.layers);
   INCIPIT_CHECK(task.q.rows == plan.positions.size() && task.out.rows == plan.positions.size());

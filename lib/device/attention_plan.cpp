@@ -137,9 +137,11 @@ class RunFinder {
 /// Makes items of runs.
 class ItemCutter {
  public:
-  ItemCutter(std::span<const SequenceRows> sequences, const PlanOptions& options)
+  ItemCutter(std::span<const SequenceRows> sequences, const PlanOptions& options,
+             std::uint32_t window)
       : sequences_(sequences), options_(options) {
     plan_.segment_tokens = options.segment_tokens;
+    plan_.window = window;
     for (const SequenceRows& sequence : sequences) {
       first_rows_.push_back(static_cast<std::uint32_t>(plan_.positions.size()));
       for (std::uint32_t i = 0; i < sequence.rows; ++i) {
@@ -164,23 +166,31 @@ class ItemCutter {
  private:
   std::uint32_t segments_of(std::uint32_t row) const noexcept { return plan_.segments_of(row); }
 
-  /// The batch rows that see the run's first segment.
+  /// Whether a row sees any of the segments [begin, end).
+  bool sees(std::uint32_t row, std::uint32_t begin, std::uint32_t end) const noexcept {
+    return segments_of(row) > begin && plan_.first_segment_of(row) < end;
+  }
+
+  /// The batch rows that see any of the run's segments.
   std::span<const std::uint32_t> rows_of(const RunFinder& finder, const Run& run) {
     run_rows_.clear();
     for (const std::uint32_t s : finder.members(run)) {
       for (std::uint32_t row = first_rows_[s]; row < first_rows_[s] + sequences_[s].rows; ++row) {
-        if (segments_of(row) > run.segment_begin) run_rows_.push_back(row);
+        if (sees(row, run.segment_begin, run.segment_end)) run_rows_.push_back(row);
       }
     }
     return run_rows_;
   }
 
   std::uint64_t cost(std::span<const std::uint32_t> rows, const Run& run) const noexcept {
-    std::uint64_t sum = kReadCost * (run.segment_end - run.segment_begin);
+    std::uint64_t sum = 0;
+    std::uint32_t first = run.segment_end;
     for (const std::uint32_t row : rows) {
-      sum += std::min(segments_of(row), run.segment_end) - run.segment_begin;
+      const std::uint32_t begin = std::max(plan_.first_segment_of(row), run.segment_begin);
+      sum += std::min(segments_of(row), run.segment_end) - begin;
+      first = std::min(first, begin);
     }
-    return sum;
+    return sum + kReadCost * (run.segment_end - first);
   }
 
   /// The run's blocks, for all of its items.
@@ -208,15 +218,18 @@ class ItemCutter {
     }
   }
 
-  void cut_segments(std::span<const std::uint32_t> rows, Run run, std::uint32_t pieces) {
-    std::uint32_t last = 0;
-    for (const std::uint32_t row : rows) last = std::max(last, segments_of(row));
-    run.segment_end = std::min(run.segment_end, last);
-    const std::uint32_t segments = run.segment_end - run.segment_begin;
+  void cut_segments(std::span<const std::uint32_t> rows, const Run& run, std::uint32_t pieces) {
+    std::uint32_t first = run.segment_end, last = 0;
+    for (const std::uint32_t row : rows) {
+      first = std::min(first, plan_.first_segment_of(row));
+      last = std::max(last, segments_of(row));
+    }
+    first = std::max(first, run.segment_begin);
+    const std::uint32_t segments = std::min(run.segment_end, last) - first;
     const std::uint32_t parts = std::min(pieces, segments);
     for (std::uint32_t part = 0; part < parts; ++part) {
-      add_item(rows, run, run.segment_begin + part_begin(segments, parts, part),
-               run.segment_begin + part_begin(segments, parts, part + 1));
+      add_item(rows, run, first + part_begin(segments, parts, part),
+               first + part_begin(segments, parts, part + 1));
     }
   }
 
@@ -226,7 +239,7 @@ class ItemCutter {
     AttentionItem item;
     item.first_row = static_cast<std::uint32_t>(plan_.rows.size());
     for (const std::uint32_t row : rows) {
-      if (segments_of(row) > segment_begin) plan_.rows.push_back(row);
+      if (sees(row, segment_begin, segment_end)) plan_.rows.push_back(row);
     }
     item.row_count = static_cast<std::uint32_t>(plan_.rows.size()) - item.first_row;
     item.first_block = run_first_block_ + (segment_begin - run.segment_begin) * segment_blocks;
@@ -246,17 +259,36 @@ class ItemCutter {
         [&](const AttentionItem& a, const AttentionItem& b) { return size(a) > size(b); });
   }
 
+  /// The rows of an item that has some.
+  std::span<const std::uint32_t> rows_of(const AttentionItem& item) const noexcept {
+    return std::span(plan_.rows).subspan(item.first_row, item.row_count);
+  }
+
   void find_split_rows() {
-    std::vector<std::uint32_t> items_of(plan_.positions.size(), 0);
+    struct RowItems {
+      std::uint32_t count = 0, first_segment = kNone;
+      bool joins_late = false;  // one of its items is not the first of all rows there
+    };
+    std::vector<RowItems> items_of(plan_.positions.size());
     for (const AttentionItem& item : plan_.items) {
-      for (std::uint32_t i = 0; i < item.row_count; ++i) ++items_of[plan_.rows[item.first_row + i]];
+      for (const std::uint32_t row : rows_of(item)) {
+        ++items_of[row].count;
+        items_of[row].first_segment = std::min(items_of[row].first_segment, item.segment_begin);
+      }
+    }
+    for (AttentionItem& item : plan_.items) {
+      for (const std::uint32_t row : rows_of(item)) {
+        item.first = item.first && items_of[row].first_segment == item.segment_begin;
+      }
+      for (const std::uint32_t row : rows_of(item)) items_of[row].joins_late |= !item.first;
     }
     plan_.split_index.assign(items_of.size(), AttentionPlan::kWhole);
     for (std::uint32_t row = 0; row < items_of.size(); ++row) {
-      if (items_of[row] < 2) continue;
+      const RowItems& items = items_of[row];
+      if (items.count < 2 && !items.joins_late) continue;
       plan_.split_index[row] = static_cast<std::uint32_t>(plan_.split_rows.size());
-      plan_.split_rows.push_back({row, plan_.states, items_of[row]});
-      plan_.states += segments_of(row);
+      plan_.split_rows.push_back({row, items.first_segment, plan_.states, items.count});
+      plan_.states += segments_of(row) - items.first_segment;
     }
   }
 
@@ -270,7 +302,8 @@ class ItemCutter {
 
 }  // namespace
 
-AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options) {
+AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options,
+                             std::uint32_t window) {
   INCIPIT_CHECK(options.segment_tokens > 0 && options.segment_tokens % kBlockTokens == 0);
   INCIPIT_CHECK(options.max_item_rows > 0 && options.wanted_items > 0);
   for (const SequenceRows& sequence : sequences) {
@@ -280,7 +313,7 @@ AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const Plan
   }
   RunFinder finder(sequences, options);
   finder.find();
-  return ItemCutter(sequences, options).cut(finder);
+  return ItemCutter(sequences, options, window).cut(finder);
 }
 
 }  // namespace incipit::device

@@ -30,22 +30,24 @@ struct SequenceRows {
   std::uint32_t rows = 0;                // >= 1
 };
 
-/// One piece of work: some rows against a run of segments whose blocks they share. Each row sees
-/// the first of these segments; one that ends earlier than the run leaves the rest out.
+/// One piece of work: some rows against a run of segments whose blocks they share. A row that ends
+/// earlier than the run, or whose window begins later, has no part in the rest.
 struct AttentionItem {
   std::uint32_t first_row = 0, row_count = 0;  // into AttentionPlan::rows
   // The blocks of segment_begin, segment_begin + 1, ...: into AttentionPlan::blocks. The last
   // segment may have fewer blocks than a whole one.
   std::uint32_t first_block = 0, block_count = 0;
   std::uint32_t segment_begin = 0, segment_end = 0;
+  bool first = true;  // no row of it has an earlier item: states may be merged on the way
 };
 
-/// A row whose segments lie in several items. Those leave partial states, and who computes the
-/// last of them merges all.
+/// A row whose segments lie in several items, or in one that is not the first of all its rows.
+/// Items leave partial states of it, and who computes the last of them merges all.
 struct SplitRow {
-  std::uint32_t row = 0;          // of the batch
-  std::uint32_t first_state = 0;  // the state of its segment s is number first_state + s
-  std::uint32_t items = 0;        // that have the row, >= 2
+  std::uint32_t row = 0;            // of the batch
+  std::uint32_t first_segment = 0;  // that any of its items has
+  std::uint32_t first_state = 0;    // its segment s has state first_state + s - first_segment
+  std::uint32_t items = 0;          // that have the row, >= 1
 };
 
 struct AttentionPlan {
@@ -61,10 +63,16 @@ struct AttentionPlan {
   std::vector<std::uint32_t> split_index = {};
   std::uint32_t states = 0;          // partial states of all split rows
   std::uint32_t segment_tokens = 0;  // a multiple of kBlockTokens
+  std::uint32_t window = 0;          // no row sees more than so many keys; 0: all
 
-  /// Segments that a row sees.
+  /// Segments up to the row's own.
   std::uint32_t segments_of(std::uint32_t batch_row) const noexcept {
     return positions[batch_row] / segment_tokens + 1;
+  }
+  /// The first of them that its window reaches.
+  std::uint32_t first_segment_of(std::uint32_t batch_row) const noexcept {
+    const std::uint32_t keys = positions[batch_row] + 1;
+    return window == 0 || window >= keys ? 0 : (keys - window) / segment_tokens;
   }
 };
 
@@ -81,8 +89,11 @@ struct PlanOptions {
 
 /// Groups rows that share blocks (samples of one prompt, users of one system prompt) into one item
 /// per shared run of whole segments, and cuts large items where there would be too few.
-/// O(rows + blocks), but for sorting short lists of sequences and of items.
-AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options);
+/// With a window, which serves layers that have that window or a smaller one, segments that it
+/// hides from all rows of an item are left out. O(rows + blocks), but for sorting short lists of
+/// sequences and of items.
+AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options,
+                             std::uint32_t window = 0);
 
 }  // namespace incipit::device
 

@@ -155,6 +155,29 @@ TEST_CASE("Rows that share blocks they only partly see") {
   });
 }
 
+TEST_CASE("A plan that leaves out hidden segments gives the bits of one that masks them") {
+  for_each_setting([](const Setting& setting) {
+    TestPool pool(setting.shape, 400, 11);
+    const TestSequence a = make_sequence(pool, 1800, 1), b = make_sequence(pool, 700, 2),
+                       c = make_sequence(pool, 1300, 3, &a, 1024);
+    const Batch batch =
+        Batch().add(a, 1799, 1).add(b, 440, 260).add(c, 1297, 3).add(a, 900, 5).add(c, 1020, 2);
+    device::AttentionParams params = setting.params;
+    for (const std::uint32_t window : {1u, 40u, 256u, 257u, 600u}) {
+      params.window = window;
+      const std::vector<float> expected =
+          run_attention(setting.path, pool, params, batch, {.windowed_plan = false});
+      for (const std::uint32_t wanted : {1u, 5u, 64u}) {
+        Run run;
+        run.plan.wanted_items = wanted;
+        run.plan.max_item_rows = wanted == 5 ? 7 : 64;
+        CAPTURE(window, wanted);
+        CHECK(same_bits(run_attention(setting.path, pool, params, batch, run), expected));
+      }
+    }
+  });
+}
+
 TEST_CASE("More heads than a tile or a pass holds") {
   for (const Path& path : paths()) {
     TestPool pool({1, 1, 16, KvFormat::kBF16}, 30, 9);

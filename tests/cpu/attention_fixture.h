@@ -294,6 +294,7 @@ struct Batch {
 struct Run {
   device::PlanOptions plan = {};
   unsigned threads = 1;
+  bool windowed_plan = true;  // the plan leaves out what the window hides
 };
 
 /// Runs one batch on one path; [rows, heads * head_dim].
@@ -311,7 +312,8 @@ inline std::vector<float> run_attention(const Path& path, TestPool& pool,
       make_query(*part.sequence, part.first + i, std::span(q).subspan(row * width, width));
     }
   }
-  const device::AttentionPlan plan = device::plan_attention(sequences, run.plan);
+  const device::AttentionPlan plan =
+      device::plan_attention(sequences, run.plan, run.windowed_plan ? params.window : 0);
   cpu::AttentionTask task;
   task.pool = pool.view();
   task.params = params;

@@ -24,8 +24,9 @@ std::vector<SequenceRows> views(const std::vector<Sequence>& sequences) {
   return rows;
 }
 
-AttentionPlan plan_of(const std::vector<Sequence>& sequences, const PlanOptions& options = {}) {
-  return plan_attention(views(sequences), options);
+AttentionPlan plan_of(const std::vector<Sequence>& sequences, const PlanOptions& options = {},
+                      std::uint32_t window = 0) {
+  return plan_attention(views(sequences), options, window);
 }
 
 /// Hands out block ids that nobody has.
@@ -50,7 +51,8 @@ Sequence make_sequence(FreshBlocks& fresh, std::uint32_t first_position, std::ui
   return sequence;
 }
 
-/// Every row meets every one of its segments exactly once, with its own blocks.
+/// Every row meets every one of its segments exactly once, with its own blocks. Those that its
+/// window hides may be left out, but for those between two that it meets.
 void check_coverage(const std::vector<Sequence>& sequences, const AttentionPlan& plan) {
   const std::size_t segment_blocks = plan.segment_tokens / kBlockTokens;
   std::vector<const Sequence*> sequence_of;
@@ -93,21 +95,40 @@ void check_coverage(const std::vector<Sequence>& sequences, const AttentionPlan&
   CHECK(sees_first);
   CHECK(within);
   bool once = true;
-  for (const auto& row : met)
-    once = once && std::all_of(row.begin(), row.end(), [](int n) { return n == 1; });
+  for (std::uint32_t row = 0; row < met.size(); ++row) {
+    const auto first_met = std::find(met[row].begin(), met[row].end(), 1);
+    once = once && first_met - met[row].begin() <= plan.first_segment_of(row) &&
+           std::all_of(first_met, met[row].end(), [](int n) { return n == 1; }) &&
+           std::all_of(met[row].begin(), first_met, [](int n) { return n == 0; });
+  }
   CHECK(once);
 }
 
 /// Split rows and their partial states are what the items make them.
 void check_states(const AttentionPlan& plan) {
-  std::map<std::uint32_t, std::uint32_t> items_of;
+  std::map<std::uint32_t, std::uint32_t> items_of, first_of;
   for (const AttentionItem& item : plan.items) {
-    for (std::uint32_t i = 0; i < item.row_count; ++i) ++items_of[plan.rows[item.first_row + i]];
+    for (std::uint32_t i = 0; i < item.row_count; ++i) {
+      const std::uint32_t row = plan.rows[item.first_row + i];
+      const std::uint32_t first = ++items_of[row] == 1 ? item.segment_begin : first_of[row];
+      first_of[row] = std::min(first, item.segment_begin);
+    }
+  }
+  std::map<std::uint32_t, bool> late;  // has an item that is not the first of all rows in it
+  for (const AttentionItem& item : plan.items) {
+    bool first = true;
+    for (std::uint32_t i = 0; i < item.row_count; ++i) {
+      first = first && first_of[plan.rows[item.first_row + i]] == item.segment_begin;
+    }
+    REQUIRE(item.first == first);
+    for (std::uint32_t i = 0; i < item.row_count; ++i) {
+      if (!first) late[plan.rows[item.first_row + i]] = true;
+    }
   }
   REQUIRE(plan.split_index.size() == plan.positions.size());
   std::uint32_t states = 0, split = 0;
   for (std::uint32_t row = 0; row < plan.positions.size(); ++row) {
-    if (items_of[row] == 1) {
+    if (items_of[row] == 1 && !late[row]) {
       REQUIRE(plan.split_index[row] == AttentionPlan::kWhole);
       continue;
     }
@@ -116,7 +137,8 @@ void check_states(const AttentionPlan& plan) {
     REQUIRE(entry.row == row);
     REQUIRE(entry.items == items_of[row]);
     REQUIRE(entry.first_state == states);
-    states += plan.segments_of(row);
+    REQUIRE(entry.first_segment == first_of[row]);
+    states += plan.segments_of(row) - first_of[row];
   }
   CHECK(plan.split_rows.size() == split);
   CHECK(plan.states == states);
@@ -162,11 +184,34 @@ TEST_CASE("Random ragged batches are covered exactly once") {
       sequences.push_back(make_sequence(fresh, first, rows, parent, shared));
     }
     CAPTURE(round);
-    const AttentionPlan plan = plan_of(sequences, options);
-    check_coverage(sequences, plan);
-    check_states(plan);
-    CHECK(largest_item(plan) <= options.max_item_rows);
+    for (const std::uint32_t window : {0u, 1 + below(1000)}) {
+      CAPTURE(window);
+      const AttentionPlan plan = plan_of(sequences, options, window);
+      check_coverage(sequences, plan);
+      check_states(plan);
+      CHECK(largest_item(plan) <= options.max_item_rows);
+    }
   }
+}
+
+TEST_CASE("What a window hides from all rows of an item is not walked") {
+  FreshBlocks fresh;
+  const std::vector<Sequence> one = {make_sequence(fresh, 4095, 1)};
+  CHECK(segments_read(plan_of(one, {}, 0)) == 16);
+  CHECK(segments_read(plan_of(one, {}, 4096)) == 16);
+  CHECK(segments_read(plan_of(one, {}, 257)) == 2);
+  CHECK(segments_read(plan_of(one, {}, 256)) == 1);
+  CHECK(plan_of(one, {}, 256).split_rows.empty());
+  // Items of 64 rows, each in one segment; with a window of a whole one they see another behind it.
+  const std::vector<Sequence> prompt = {make_sequence(fresh, 1024, 512)};
+  const AttentionPlan plan = plan_of(prompt, {}, 1);
+  CHECK(plan.items.size() == 8);
+  CHECK(segments_read(plan) == 8);
+  CHECK(plan.split_rows.empty());
+  CHECK(segments_read(plan_of(prompt, {}, 256)) == 4 * 2 + 4 * 2);
+  PlanOptions options;
+  options.wanted_items = 4;
+  CHECK(plan_of(one, options, 512).items.size() == 2);  // of the segments that are left
 }
 
 TEST_CASE("Blocks that meet again behind a difference are shared there too") {
