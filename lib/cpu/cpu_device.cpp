@@ -135,12 +135,17 @@ class CpuDevice final : public device::Device {
 
   std::unique_ptr<device::Weight> make_weight(DType type, std::size_t rows, std::size_t columns,
                                               ReadRows read) override;
-  void embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) override;
+  void embed(const device::Weight& table, std::span<const std::int32_t> ids, float scale,
+             Matrix out) override;
   void rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon, Matrix out) override;
+  void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
+                  float epsilon, Matrix out) override;
   void matmul(ConstMatrix x, std::span<const Product> products) override;
   void add(Matrix x, ConstMatrix y) override;
   void rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device::RopePairs pairs) override;
-  void swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) override;
+  void activate(device::Activation activation, ConstMatrix gate, ConstMatrix up,
+                Matrix out) override;
+  void soft_cap(Matrix x, float cap) override;
   void append_kv(const KvPoolView& pool, std::size_t layer, ConstMatrix k, ConstMatrix v,
                  std::span<const device::KvSlot> slots) override;
   void attention(const KvPoolView& pool, const device::AttentionParams& params,
@@ -217,14 +222,17 @@ void CpuDevice::pack_panels(PackedWeight& weight, DType type, std::size_t first,
   });
 }
 
-void CpuDevice::embed(const device::Weight& table, std::span<const std::int32_t> ids, Matrix out) {
+void CpuDevice::embed(const device::Weight& table, std::span<const std::int32_t> ids, float scale,
+                      Matrix out) {
   INCIPIT_CHECK(out.rows == ids.size() && out.columns == table.columns());
   for (const std::int32_t id : ids) {
     INCIPIT_CHECK(id >= 0 && static_cast<std::size_t>(id) < table.rows());
   }
   for_rows(out.rows, out.columns, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-      packed(table).unpack_row(static_cast<std::size_t>(ids[row]), {out.row(row), out.columns});
+      const std::span<float> values(out.row(row), out.columns);
+      packed(table).unpack_row(static_cast<std::size_t>(ids[row]), values);
+      for (float& value : values) value *= scale;
     }
   });
 }
@@ -233,6 +241,15 @@ void CpuDevice::rms_norm(ConstMatrix x, std::span<const float> weight, float eps
   INCIPIT_CHECK(same_shape(x, out) && weight.size() == x.columns);
   for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
     kernels_.rms_norm(rows_of(x, begin, end), weight.data(), epsilon, rows_of(out, begin, end));
+  });
+}
+
+void CpuDevice::layer_norm(ConstMatrix x, std::span<const float> weight,
+                           std::span<const float> bias, float epsilon, Matrix out) {
+  INCIPIT_CHECK(same_shape(x, out) && weight.size() == x.columns && bias.size() == x.columns);
+  for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.layer_norm(rows_of(x, begin, end), weight.data(), bias.data(), epsilon,
+                        rows_of(out, begin, end));
   });
 }
 
@@ -341,10 +358,20 @@ void CpuDevice::rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device:
   });
 }
 
-void CpuDevice::swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) {
-  INCIPIT_CHECK(same_shape(gate, out) && same_shape(up, out));
+void CpuDevice::activate(device::Activation activation, ConstMatrix gate, ConstMatrix up,
+                         Matrix out) {
+  const bool gated = up.data != nullptr;
+  INCIPIT_CHECK(same_shape(gate, out) && (!gated || same_shape(up, out)));
   for_rows(out.rows, out.columns, [&](std::size_t begin, std::size_t end) {
-    kernels_.swiglu(rows_of(gate, begin, end), rows_of(up, begin, end), rows_of(out, begin, end));
+    kernels_.activate(activation, rows_of(gate, begin, end),
+                      gated ? rows_of(up, begin, end) : ConstMatrix{}, rows_of(out, begin, end));
+  });
+}
+
+void CpuDevice::soft_cap(Matrix x, float cap) {
+  INCIPIT_CHECK(cap > 0.0f);
+  for_rows(x.rows, x.columns, [&](std::size_t begin, std::size_t end) {
+    kernels_.soft_cap(rows_of(x, begin, end), cap);
   });
 }
 

@@ -33,9 +33,11 @@ const Kernels& kernels() noexcept {
       .round_rows = nullptr,
       .product = product,
       .rms_norm = rms_norm,
+      .layer_norm = layer_norm,
       .add = add_rows,
       .rope = rope,
-      .swiglu = swiglu,
+      .activate = activate,
+      .soft_cap = soft_cap,
       .append_kv = append_kv,
   };
   return kKernels;

@@ -22,6 +22,29 @@ void rms_norm(ConstMatrix x, const float* weight, float epsilon, Matrix out) {
   }
 }
 
+void layer_norm(ConstMatrix x, const float* weight, const float* bias, float epsilon, Matrix out) {
+  const std::size_t n = x.columns;
+  const auto count = static_cast<float>(n);
+  for (std::size_t row = 0; row < x.rows; ++row) {
+    const float* const in = x.row(row);
+    float* const to = out.row(row);
+    const float mean = sum_of_values(in, n) / count;
+    const float variance = sum_of_squares_from(in, n, mean) / count;
+    const F16x middle = set1(mean);
+    const F16x scale = set1(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(variance + epsilon))));
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      const F16x scaled = mul(sub(load(in + i), middle), scale);
+      store(to + i, fma(scaled, load(weight + i), load(bias + i)));
+    }
+    if (const std::size_t rest = n - i; rest > 0) {
+      const F16x scaled = mul(sub(load_first(in + i, rest), middle), scale);
+      const F16x result = fma(scaled, load_first(weight + i, rest), load_first(bias + i, rest));
+      store_first(to + i, result, rest);
+    }
+  }
+}
+
 void add_rows(Matrix x, ConstMatrix y) {
   for (std::size_t row = 0; row < x.rows; ++row) {
     float* const a = x.row(row);
@@ -33,23 +56,57 @@ void add_rows(Matrix x, ConstMatrix y) {
   }
 }
 
-inline F16x gated(F16x gate, F16x up) {
-  const F16x silu = div(gate, add(set1(1.0f), exp(sub(zero(), gate))));
-  return mul(silu, up);
+inline F16x silu(F16x x) { return div(x, add(set1(1.0f), exp(sub(zero(), x)))); }
+inline F16x gelu_tanh(F16x x) {
+  const F16x u = mul(set1(0.797884561f), fma(set1(0.044715f), mul(x, mul(x, x)), x));
+  return div(x, add(set1(1.0f), exp(mul(set1(-2.0f), u))));
 }
+inline F16x relu(F16x x) { return select(less(x, zero()), zero(), x); }
 
-void swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) {
+template <F16x (*kActivation)(F16x)>
+inline void activate_rows(ConstMatrix gate, ConstMatrix up, Matrix out) {
+  const bool gated = up.data != nullptr;
   for (std::size_t row = 0; row < out.rows; ++row) {
     const float* const g = gate.row(row);
-    const float* const u = up.row(row);
+    const float* const u = gated ? up.row(row) : nullptr;
     float* const to = out.row(row);
     std::size_t i = 0;
     for (; i + kLanes <= out.columns; i += kLanes) {
-      store(to + i, gated(load(g + i), load(u + i)));
+      const F16x value = kActivation(load(g + i));
+      store(to + i, gated ? mul(value, load(u + i)) : value);
     }
-    const std::size_t rest = out.columns - i;
-    if (rest > 0) {
-      store_first(to + i, gated(load_first(g + i, rest), load_first(u + i, rest)), rest);
+    if (const std::size_t rest = out.columns - i; rest > 0) {
+      const F16x value = kActivation(load_first(g + i, rest));
+      store_first(to + i, gated ? mul(value, load_first(u + i, rest)) : value, rest);
+    }
+  }
+}
+
+void activate(device::Activation activation, ConstMatrix gate, ConstMatrix up, Matrix out) {
+  switch (activation) {
+    case device::Activation::kSilu:
+      return activate_rows<silu>(gate, up, out);
+    case device::Activation::kGeluTanh:
+      return activate_rows<gelu_tanh>(gate, up, out);
+    case device::Activation::kRelu:
+      return activate_rows<relu>(gate, up, out);
+  }
+}
+
+inline F16x capped(F16x x, float cap) {
+  const F16x e = exp(mul(set1(-2.0f), abs(div(x, set1(cap)))));
+  const F16x size = mul(set1(cap), div(sub(set1(1.0f), e), add(set1(1.0f), e)));
+  const std::uint32_t negative = less(x, zero()), number = negative | less(set1(-1.0f), x);
+  return select(number, select(negative, sub(zero(), size), size), x);  // exp() takes NaN for -87
+}
+
+void soft_cap(Matrix x, float cap) {
+  for (std::size_t row = 0; row < x.rows; ++row) {
+    float* const values = x.row(row);
+    std::size_t i = 0;
+    for (; i + kLanes <= x.columns; i += kLanes) store(values + i, capped(load(values + i), cap));
+    if (const std::size_t rest = x.columns - i; rest > 0) {
+      store_first(values + i, capped(load_first(values + i, rest), cap), rest);
     }
   }
 }

@@ -19,23 +19,42 @@ inline float reduce_add(F16x a) {
   return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-/// Sum of squares in one tree: four accumulators in turn, then (0 + 1) + (2 + 3), then the lanes.
-inline float sum_of_squares(const float* x, std::size_t n) {
+/// Sum over a row in one tree: four accumulators in turn, then (0 + 1) + (2 + 3), then the lanes.
+/// kAdd(accumulator, values, parameter) takes 16 values; those behind the end are `filler`.
+template <F16x (*kAdd)(F16x sum, F16x a, F16x parameter)>
+inline float sum_of(const float* x, std::size_t n, float parameter, float filler) {
   constexpr std::size_t kLanes = 16;
+  const F16x shared = set1(parameter);
   F16x sum[4] = {zero(), zero(), zero(), zero()};
   std::size_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     INCIPIT_UNROLL
-    for (std::size_t j = 0; j < 4; ++j) {
-      const F16x a = load(x + i + j * kLanes);
-      sum[j] = fma(a, a, sum[j]);
-    }
+    for (std::size_t j = 0; j < 4; ++j) sum[j] = kAdd(sum[j], load(x + i + j * kLanes), shared);
   }
   for (std::size_t j = 0; i < n; i += kLanes, ++j) {
-    const F16x a = load_first(x + i, n - i < kLanes ? n - i : kLanes);
-    sum[j] = fma(a, a, sum[j]);
+    const std::size_t rest = n - i < kLanes ? n - i : kLanes;
+    const std::uint32_t there = (std::uint32_t{1} << rest) - 1;
+    sum[j] = kAdd(sum[j], select(there, load_first(x + i, rest), set1(filler)), shared);
   }
   return reduce_add(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+}
+
+inline F16x add_value(F16x sum, F16x a, F16x) { return add(sum, a); }
+inline F16x add_square(F16x sum, F16x a, F16x) { return fma(a, a, sum); }
+inline F16x add_square_from(F16x sum, F16x a, F16x mean) {
+  const F16x distance = sub(a, mean);
+  return fma(distance, distance, sum);
+}
+
+inline float sum_of_values(const float* x, std::size_t n) {
+  return sum_of<add_value>(x, n, 0.0f, 0.0f);
+}
+inline float sum_of_squares(const float* x, std::size_t n) {
+  return sum_of<add_square>(x, n, 0.0f, 0.0f);
+}
+/// Of the distances from `mean`.
+inline float sum_of_squares_from(const float* x, std::size_t n, float mean) {
+  return sum_of<add_square_from>(x, n, mean, mean);
 }
 
 inline float reduce_max(F16x a) {

@@ -96,6 +96,13 @@ enum class RopePairs {
   kAdjacent,  // 2i and 2i + 1 (LLaMA in GGUF)
 };
 
+/// What a feed-forward layer bends its inputs with.
+enum class Activation {
+  kSilu,      // x / (1 + e^-x)
+  kGeluTanh,  // x / (1 + e^-2u) = x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)
+  kRelu,      // max(x, 0)
+};
+
 /// How one layer's attention scores its keys: score = soft_cap(scale * q.k) + slope * (key -
 /// query).
 struct AttentionParams {
@@ -149,12 +156,17 @@ class Device {
     return weight;
   }
 
-  /// out[i] = table row ids[i].
-  virtual void embed(const Weight& table, std::span<const std::int32_t> ids, Matrix out) = 0;
+  /// out[i] = table row ids[i], times scale.
+  virtual void embed(const Weight& table, std::span<const std::int32_t> ids, float scale,
+                     Matrix out) = 0;
   /// Each row of x by its root mean square (plus epsilon under the root), times weight. May be in
   /// place. Per-head norms are the same call over a [rows * heads, head_dim] view.
   virtual void rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon,
                         Matrix out) = 0;
+  /// Each row of x less its mean, by its standard deviation (epsilon added to the variance), times
+  /// weight, plus bias. May be in place.
+  virtual void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
+                          float epsilon, Matrix out) = 0;
   /// All products of one input; x is prepared (quantised) once.
   virtual void matmul(ConstMatrix x, std::span<const Product> products) = 0;
   /// x += y.
@@ -162,8 +174,10 @@ class Device {
   /// Turns each head of x [rows, heads * head_dim] by angles [rows, 2 * half]: the cosines of the
   /// row's position, then the sines. half <= head_dim / 2; the rest of a head stays.
   virtual void rope(Matrix x, std::size_t head_dim, ConstMatrix angles, RopePairs pairs) = 0;
-  /// out = silu(gate) * up.
-  virtual void swiglu(ConstMatrix gate, ConstMatrix up, Matrix out) = 0;
+  /// out = activation(gate) * up; without data in `up`, activation(gate). May be in place.
+  virtual void activate(Activation activation, ConstMatrix gate, ConstMatrix up, Matrix out) = 0;
+  /// x = cap * tanh(x / cap).
+  virtual void soft_cap(Matrix x, float cap) = 0;
   /// Writes k and v [rows, kv_heads * head_dim] of one layer into the pool, rounded to its type.
   virtual void append_kv(const KvPoolView& pool, std::size_t layer, ConstMatrix k, ConstMatrix v,
                          std::span<const KvSlot> slots) = 0;

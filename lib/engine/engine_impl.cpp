@@ -80,13 +80,10 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
 // Everything that changes KV bytes.
 std::string model_fields(const model::Transformer& transformer, const text::Tokenizer& tokenizer,
                          const device::Device& device, const device::KvLayout& layout) {
-  const model::ModelConfig& config = transformer.config();
   base::FieldWriter fields;
   fields.add("numerics", device.info().numerics)
       .add("weights", base::Bytes(transformer.weights().digest))
-      .add("architecture", config.architecture)
-      .add("rope pairs", static_cast<std::uint64_t>(config.rope_pairs))
-      .add("rope frequencies", std::as_bytes(std::span(config.rope_frequencies)))
+      .add("architecture", model::config_fields(transformer.config()))
       .add("tokenizer", tokenizer.fingerprint())
       .add("kv type", device::name(layout.shape().type))
       .add("kv layers", layout.shape().layers)

@@ -48,9 +48,10 @@ ModelParts read_gguf(const std::filesystem::path& path) {
   ModelConfig config = read_gguf_config(header.metadata, tensors);
   text::TokenizerSpec tokenizer = read_gguf_tokenizer(header.metadata);
   text::ChatTemplate chat = read_gguf_chat(header.metadata, tokenizer);
+  const TensorNames& names = gguf_names(config);
   return {std::move(config),  std::move(tokenizer),
           std::move(chat),    read_gguf_sampling(header.metadata),
-          std::move(tensors), &kGgufNames};
+          std::move(tensors), &names};
 }
 
 }  // namespace incipit::model

@@ -4,10 +4,14 @@
 
 #include "model/config.h"
 #include "model/gguf_metadata.h"
+#include "model/tensor_names.h"
 #include "model/tensor_source.h"
 #include "text/tokenizer.h"
 
 namespace incipit::model {
+
+/// What a GGUF file calls the tensors of a model.
+const TensorNames& gguf_names(const ModelConfig& config);
 
 /// What a GGUF file's metadata and tensors say about its model. Both throw Error{kModelUnreadable},
 /// also for a model that incipit would compute wrongly.

@@ -114,8 +114,9 @@ ModelParts read_hugging_face(const std::filesystem::path& directory) {
   if (config.name.empty()) config.name = name_of(directory);
   text::TokenizerSpec tokenizer = read_hugging_face_tokenizer(directory, file.root());
   text::ChatTemplate chat = read_chat(directory, tokenizer);
+  const TensorNames& names = hugging_face_names(config);
   return {std::move(config),        std::move(tokenizer), std::move(chat),
-          read_sampling(directory), std::move(tensors),   &kHuggingFaceNames};
+          read_sampling(directory), std::move(tensors),   &names};
 }
 
 }  // namespace incipit::model

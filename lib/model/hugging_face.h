@@ -8,6 +8,7 @@
 
 #include "model/config.h"
 #include "model/json_file.h"
+#include "model/tensor_names.h"
 #include "model/tensor_source.h"
 #include "text/tokenizer.h"
 
@@ -16,6 +17,9 @@ namespace incipit::model {
 /// What config.json says about its model; `tensors` decides what it leaves open. Throws
 /// Error{kModelUnreadable}, also for a model that incipit would compute wrongly.
 ModelConfig read_hugging_face_config(const JsonObject& config, const TensorSource& tensors);
+
+/// What that family's tensors are called.
+const TensorNames& hugging_face_names(const ModelConfig& config);
 
 /// The tokenizer of a directory (tokenizer.json, else vocab.json with merges.txt), with the ends
 /// that its config.json and generation_config.json name. Throws Error{kModelUnreadable}.

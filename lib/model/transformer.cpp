@@ -38,20 +38,29 @@ Matrix per_head(Matrix x, std::size_t dim) {
 Transformer::Transformer(device::Device& device, ModelConfig config, ModelWeights weights)
     : device_(device), config_(std::move(config)), weights_(std::move(weights)) {
   INCIPIT_CHECK(weights_.layers.size() == config_.layers);
+  INCIPIT_CHECK(config_.windowed_layers.empty() ||
+                (config_.windowed_layers.size() == config_.layers && config_.window > 0));
+  attention_scale_ = config_.attention_scale > 0.0f
+                         ? config_.attention_scale
+                         : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+  for (std::size_t layer = 0; layer < config_.layers; ++layer) {
+    (config_.window_of(layer) > 0 ? any_windowed_layer_ : any_whole_layer_) = true;
+  }
+  if (config_.positions == Positions::kAlibi) {
+    const std::vector<float> slopes = alibi_slopes(config_.heads);
+    alibi_slopes_ = device.allocate(slopes.size() * sizeof(float));
+    device.upload(std::as_bytes(std::span(slopes)), alibi_slopes_.data());
+  }
 }
 
 void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& batch,
                           const LogitsSink& sink) {
   place_rows(batch);
   const Scratch s = scratch(batch.ids.size());
-  host_angles_.resize(s.angles.rows * s.angles.columns);
-  rope_angles(positions_, config_.rope_frequencies,
-              {host_angles_.data(), s.angles.rows, s.angles.columns, s.angles.columns});
-  device_.upload(std::as_bytes(std::span(host_angles_)),
-                 reinterpret_cast<std::byte*>(s.angles.data));
-  plan_ = device::plan_attention(batch.sequences, device_.info().plan);
+  prepare_angles(s);
+  plan_attention(batch.sequences, plans_);
 
-  device_.embed(*weights_.embedding, batch.ids, s.x);
+  embed(batch.ids, s);
   for (std::size_t layer = 0; layer + 1 < config_.layers; ++layer) whole_layer(pool, layer, s);
   keep_tails(batch);
   if (tail_rows_.size() == batch.ids.size()) {
@@ -61,6 +70,47 @@ void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& ba
     const Scratch tail = last_layer(pool, s);
     output_logits(tail_logit_rows_, tail.x, sink);
   }
+}
+
+void Transformer::prepare_angles(const Scratch& s) {
+  const auto prepare = [&](std::span<const float> frequencies, Matrix angles) {
+    host_angles_.resize(angles.rows * angles.columns);
+    rope_angles(positions_, frequencies,
+                {host_angles_.data(), angles.rows, angles.columns, angles.columns});
+    device_.upload(std::as_bytes(std::span(host_angles_)),
+                   reinterpret_cast<std::byte*>(angles.data));
+  };
+  if (config_.positions != Positions::kRope) return;
+  prepare(config_.rope_frequencies, s.angles);
+  if (has_local_angles()) prepare(config_.local_rope_frequencies, s.local_angles);
+}
+
+void Transformer::plan_attention(std::span<const device::SequenceRows> sequences,
+                                 Plans& plans) const {
+  const device::PlanOptions& options = device_.info().plan;
+  if (any_whole_layer_) plans.all = device::plan_attention(sequences, options);
+  if (any_windowed_layer_) {
+    plans.windowed = device::plan_attention(sequences, options, config_.window);
+  }
+}
+
+void Transformer::embed(std::span<const TokenId> ids, const Scratch& s) {
+  if (config_.projects_embedding()) {
+    device_.embed(*weights_.embedding, ids, config_.embedding_scale, s.embedded);
+    const std::array wider = {Product{weights_.project_in.get(), {}, s.x}};
+    device_.matmul(s.embedded, wider);
+  } else {
+    device_.embed(*weights_.embedding, ids, config_.embedding_scale, s.x);
+  }
+  if (config_.positions == Positions::kLearned) {
+    position_rows_.clear();
+    for (const std::uint32_t position : positions_) {
+      position_rows_.push_back(static_cast<std::int32_t>(position + config_.position_offset));
+    }
+    device_.embed(*weights_.positions, position_rows_, 1.0f, s.h);
+    device_.add(s.x, s.h);
+  }
+  if (config_.embedding_norm) normalise(s.x, weights_.embedding_norm, s.x);
 }
 
 void Transformer::place_rows(const ForwardBatch& batch) {
@@ -104,14 +154,13 @@ void Transformer::keep_tails(const ForwardBatch& batch) {
 
 void Transformer::whole_layer(const device::KvPoolView& pool, std::size_t layer, const Scratch& s) {
   const LayerWeights& w = weights_.layers[layer];
-  device_.rms_norm(s.x, vector_of(w.attention_norm), config_.norm_epsilon, s.h);
   const std::array inputs = {Product{w.q.get(), vector_of(w.q_bias), s.q},
                              Product{w.k.get(), vector_of(w.k_bias), s.k},
                              Product{w.v.get(), vector_of(w.v_bias), s.v}};
-  device_.matmul(s.h, inputs);
-  turn_queries(w, s);
+  device_.matmul(branch_input(w.attention_norm, s), inputs);
+  turn_queries(layer, s);
   write_keys(pool, layer, s);
-  attend(pool, layer, plan_, s);
+  attend(pool, layer, plans_, s);
   ffn_branch(w, s);
 }
 
@@ -119,92 +168,141 @@ void Transformer::whole_layer(const device::KvPoolView& pool, std::size_t layer,
 Transformer::Scratch Transformer::last_layer(const device::KvPoolView& pool, const Scratch& s) {
   const std::size_t layer = config_.layers - 1;
   const LayerWeights& w = weights_.layers[layer];
-  device_.rms_norm(s.x, vector_of(w.attention_norm), config_.norm_epsilon, s.h);
   const std::array keys = {Product{w.k.get(), vector_of(w.k_bias), s.k},
                            Product{w.v.get(), vector_of(w.v_bias), s.v}};
-  device_.matmul(s.h, keys);
+  device_.matmul(branch_input(w.attention_norm, s), keys);
   write_keys(pool, layer, s);
 
+  const bool local = has_local_angles() && config_.window_of(layer) > 0;
+  const Matrix angles = local ? s.local_angles : s.angles;
   Scratch tail = s;
   tail.x = s.tail_x;
-  tail.angles = s.tail_angles;
-  for (Matrix* const view :
-       {&tail.x, &tail.angles, &tail.h, &tail.q, &tail.attended, &tail.gate, &tail.up}) {
+  tail.angles = tail.local_angles = s.tail_angles;
+  for (Matrix* const view : {&tail.x, &tail.angles, &tail.local_angles, &tail.h, &tail.q,
+                             &tail.attended, &tail.gate, &tail.up}) {
     view->rows = tail_rows_.size();
   }
   if (tail_rows_.empty()) return tail;
   device_.gather_rows(s.x, tail_rows_, tail.x);
-  device_.gather_rows(s.angles, tail_rows_, tail.angles);
-  device_.rms_norm(tail.x, vector_of(w.attention_norm), config_.norm_epsilon, tail.h);
+  if (config_.positions == Positions::kRope) {
+    device_.gather_rows(angles, tail_rows_, tail.angles);
+  }
   const std::array queries = {Product{w.q.get(), vector_of(w.q_bias), tail.q}};
-  device_.matmul(tail.h, queries);
-  turn_queries(w, tail);
-  tail_plan_ = device::plan_attention(tail_sequences_, device_.info().plan);
-  attend(pool, layer, tail_plan_, tail);
+  device_.matmul(branch_input(w.attention_norm, tail), queries);
+  turn_queries(layer, tail);
+  plan_attention(tail_sequences_, tail_plans_);
+  attend(pool, layer, tail_plans_, tail);
   ffn_branch(w, tail);
   return tail;
 }
 
-void Transformer::turn_queries(const LayerWeights& w, const Scratch& s) {
-  if (config_.qk_norm) {
-    const Matrix q = per_head(s.q, config_.head_dim);
-    device_.rms_norm(q, vector_of(w.q_norm), config_.norm_epsilon, q);
+ConstMatrix Transformer::branch_input(const NormWeights& norm, const Scratch& s) {
+  if (config_.norm_place == NormPlace::kAfter) return s.x;
+  normalise(s.x, norm, s.h);
+  return s.h;
+}
+
+void Transformer::end_branch(const NormWeights& norm, const NormWeights& after, const Scratch& s) {
+  if (config_.norm_place == NormPlace::kAround) normalise(s.h, after, s.h);
+  device_.add(s.x, s.h);
+  if (config_.norm_place == NormPlace::kAfter) normalise(s.x, norm, s.x);
+}
+
+void Transformer::normalise(ConstMatrix x, const NormWeights& norm, Matrix out) {
+  if (config_.norm == Norm::kLayer) {
+    device_.layer_norm(x, vector_of(norm.weight), vector_of(norm.bias), config_.norm_epsilon, out);
+  } else {
+    device_.rms_norm(x, vector_of(norm.weight), config_.norm_epsilon, out);
   }
-  device_.rope(s.q, config_.head_dim, s.angles, config_.rope_pairs);
+}
+
+void Transformer::normalise_heads(Matrix x, const NormWeights& norm) {
+  if (!config_.qk_norm) return;
+  const Matrix heads = per_head(x, config_.head_dim);
+  device_.rms_norm(heads, vector_of(norm.weight), config_.norm_epsilon, heads);
+}
+
+void Transformer::turn(std::size_t layer, Matrix x, const Scratch& s) {
+  if (config_.positions != Positions::kRope) return;
+  const bool local = has_local_angles() && config_.window_of(layer) > 0;
+  device_.rope(x, config_.head_dim, local ? s.local_angles : s.angles, config_.rope_pairs);
+}
+
+void Transformer::turn_queries(std::size_t layer, const Scratch& s) {
+  normalise_heads(s.q, weights_.layers[layer].q_norm);
+  turn(layer, s.q, s);
 }
 
 void Transformer::write_keys(const device::KvPoolView& pool, std::size_t layer, const Scratch& s) {
-  if (config_.qk_norm) {
-    const Matrix k = per_head(s.k, config_.head_dim);
-    device_.rms_norm(k, vector_of(weights_.layers[layer].k_norm), config_.norm_epsilon, k);
-  }
-  device_.rope(s.k, config_.head_dim, s.angles, config_.rope_pairs);
+  normalise_heads(s.k, weights_.layers[layer].k_norm);
+  turn(layer, s.k, s);
   device_.append_kv(pool, layer, s.k, s.v, slots_);
 }
 
-void Transformer::attend(const device::KvPoolView& pool, std::size_t layer,
-                         const device::AttentionPlan& plan, const Scratch& s) {
+void Transformer::attend(const device::KvPoolView& pool, std::size_t layer, const Plans& plans,
+                         const Scratch& s) {
+  const LayerWeights& w = weights_.layers[layer];
   device::AttentionParams params;
   params.layer = layer;
   params.heads = config_.heads;
-  params.scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  device_.attention(pool, params, plan, s.q, s.attended);
-  const std::array output = {Product{weights_.layers[layer].output.get(), {}, s.h}};
+  params.scale = attention_scale_;
+  params.soft_cap = config_.attention_soft_cap;
+  params.window = config_.window_of(layer);
+  params.alibi_slopes = vector_of(alibi_slopes_);
+  device_.attention(pool, params, params.window > 0 ? plans.windowed : plans.all, s.q, s.attended);
+  const std::array output = {Product{w.output.get(), vector_of(w.output_bias), s.h}};
   device_.matmul(s.attended, output);
-  device_.add(s.x, s.h);
+  end_branch(w.attention_norm, w.after_attention_norm, s);
 }
 
 void Transformer::ffn_branch(const LayerWeights& w, const Scratch& s) {
-  device_.rms_norm(s.x, vector_of(w.ffn_norm), config_.norm_epsilon, s.h);
-  const std::array inputs = {Product{w.gate.get(), {}, s.gate}, Product{w.up.get(), {}, s.up}};
-  device_.matmul(s.h, inputs);
-  device_.swiglu(s.gate, s.up, s.gate);
-  const std::array output = {Product{w.down.get(), {}, s.h}};
-  device_.matmul(s.gate, output);
-  device_.add(s.x, s.h);
+  const std::array inputs = {Product{w.up.get(), vector_of(w.up_bias), s.up},
+                             Product{w.gate.get(), {}, s.gate}};
+  device_.matmul(branch_input(w.ffn_norm, s), std::span(inputs).first(config_.gated_ffn ? 2 : 1));
+  if (config_.gated_ffn) {
+    device_.activate(config_.activation, s.gate, s.up, s.up);
+  } else {
+    device_.activate(config_.activation, s.up, {}, s.up);
+  }
+  const std::array output = {Product{w.down.get(), vector_of(w.down_bias), s.h}};
+  device_.matmul(s.up, output);
+  end_branch(w.ffn_norm, w.after_ffn_norm, s);
 }
 
 void Transformer::output_logits(std::span<const std::uint32_t> wanted, ConstMatrix x,
                                 const LogitsSink& sink) {
   if (wanted.empty()) return;
-  const device::Weight& output = weights_.output ? *weights_.output : *weights_.embedding;
-  const std::size_t width = config_.width;
-  const std::size_t vocabulary = output.rows();
+  const std::size_t width = config_.width, vocabulary = config_.vocabulary;
+  const std::size_t narrow = config_.projects_embedding() ? config_.embedding_width : 0;
   const std::size_t states = aligned(kLogitsSlice * width);
+  const std::size_t projected = aligned(kLogitsSlice * narrow);
   if (logits_memory_.bytes() == 0) {
-    logits_memory_ = device_.allocate((states + kLogitsSlice * vocabulary) * sizeof(float));
+    logits_memory_ =
+        device_.allocate((states + projected + kLogitsSlice * vocabulary) * sizeof(float));
   }
   float* const memory = logits_memory_.as<float>().data();
   for (std::size_t first = 0; first < wanted.size(); first += kLogitsSlice) {
     const std::size_t rows = std::min(kLogitsSlice, wanted.size() - first);
+    const Matrix logits = {memory + states + projected, rows, vocabulary, vocabulary};
     const Matrix state = {memory, rows, width, width};
-    const Matrix logits = {memory + states, rows, vocabulary, vocabulary};
     device_.gather_rows(x, wanted.subspan(first, rows), state);
-    device_.rms_norm(state, vector_of(weights_.final_norm), config_.norm_epsilon, state);
-    const std::array product = {Product{&output, {}, logits}};
-    device_.matmul(state, product);
+    project_logits(state, {memory + states, rows, narrow, narrow}, logits);
     sink(first, on_host(logits));
   }
+}
+
+/// Final states become logits; `projected` is room for them in the width of the embedding.
+void Transformer::project_logits(Matrix state, Matrix projected, Matrix logits) {
+  if (config_.final_norm) normalise(state, weights_.final_norm, state);
+  if (config_.projects_embedding()) {
+    const std::array narrower = {Product{weights_.project_out.get(), {}, projected}};
+    device_.matmul(state, narrower);
+    state = projected;
+  }
+  const device::Weight& output = weights_.output ? *weights_.output : *weights_.embedding;
+  const std::array product = {Product{&output, {}, logits}};
+  device_.matmul(state, product);
+  if (config_.logit_soft_cap > 0.0f) device_.soft_cap(logits, config_.logit_soft_cap);
 }
 
 ConstMatrix Transformer::on_host(ConstMatrix logits) {
@@ -220,18 +318,22 @@ Transformer::Scratch Transformer::scratch(std::size_t rows) {
   Scratch s;
   const std::size_t heads = config_.heads * config_.head_dim;
   const std::size_t kv_heads = config_.kv_heads * config_.head_dim;
-  const std::array<std::pair<Matrix*, std::size_t>, 11> shapes = {{
+  const std::size_t angles =
+      config_.positions == Positions::kRope ? 2 * config_.rope_frequencies.size() : 0;
+  const std::array<std::pair<Matrix*, std::size_t>, 13> shapes = {{
       {&s.x, config_.width},
       {&s.h, config_.width},
+      {&s.embedded, config_.projects_embedding() ? config_.embedding_width : 0},
       {&s.q, heads},
       {&s.k, kv_heads},
       {&s.v, kv_heads},
       {&s.attended, heads},
-      {&s.gate, config_.ffn_width},
+      {&s.gate, config_.gated_ffn ? config_.ffn_width : 0},
       {&s.up, config_.ffn_width},
-      {&s.angles, 2 * config_.rope_frequencies.size()},
+      {&s.angles, angles},
+      {&s.local_angles, has_local_angles() ? angles : 0},
       {&s.tail_x, config_.width},
-      {&s.tail_angles, 2 * config_.rope_frequencies.size()},
+      {&s.tail_angles, angles},
   }};
   if (rows > capacity_) {
     std::size_t floats = 0;

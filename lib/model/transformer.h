@@ -21,8 +21,9 @@ struct ForwardBatch {
   std::span<const std::uint32_t> logit_rows = {};        // ascending batch rows of wanted logits
 };
 
-/// The forward pass of the LLaMA family, written once over the device seam. K and V are written to
-/// the pool first and read from the pool by attention, by the rows that wrote them too.
+/// The forward pass of every family, written once over the device seam; what differs is data in the
+/// config. K and V are written to the pool first and read from the pool by attention, by the rows
+/// that wrote them too.
 ///
 /// Not thread-safe: it owns the scratch memory of one step.
 class Transformer {
@@ -45,45 +46,68 @@ class Transformer {
   // Views of the first `rows` rows of the scratch matrices.
   struct Scratch {
     tensor::Matrix x, h;      // [rows, width] residual stream, branch
+    tensor::Matrix embedded;  // [rows, embedding width] before it is led to width, if it is
     tensor::Matrix q, k, v;   // [rows, heads|kv_heads * head_dim]
     tensor::Matrix attended;  // [rows, heads * head_dim]
     tensor::Matrix gate, up;  // [rows, ffn_width]
     tensor::Matrix angles;    // [rows, 2 * rope half]
+    // Those of layers with a window, where they have frequencies of their own.
+    tensor::Matrix local_angles;
     // What of x and angles the last layer goes on with.
     tensor::Matrix tail_x, tail_angles;
   };
+  // The attention plans of a batch: of layers that see all keys, and of those with a window.
+  struct Plans {
+    device::AttentionPlan all, windowed;
+  };
   Scratch scratch(std::size_t rows);
   void place_rows(const ForwardBatch& batch);
+  void prepare_angles(const Scratch& s);
+  void plan_attention(std::span<const device::SequenceRows> sequences, Plans& plans) const;
+  void embed(std::span<const TokenId> ids, const Scratch& s);
   void keep_tails(const ForwardBatch& batch);
   void whole_layer(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
   Scratch last_layer(const device::KvPoolView& pool, const Scratch& s);
-  void turn_queries(const LayerWeights& layer, const Scratch& s);
+  bool has_local_angles() const noexcept { return !config_.local_rope_frequencies.empty(); }
+  // What a branch reads: the stream, or in the common case the norm of it, which is written to h.
+  tensor::ConstMatrix branch_input(const NormWeights& norm, const Scratch& s);
+  // The branch in h goes into the stream.
+  void end_branch(const NormWeights& norm, const NormWeights& after, const Scratch& s);
+  void normalise(tensor::ConstMatrix x, const NormWeights& norm, tensor::Matrix out);
+  void normalise_heads(tensor::Matrix x, const NormWeights& norm);
+  void turn(std::size_t layer, tensor::Matrix x, const Scratch& s);
+  void turn_queries(std::size_t layer, const Scratch& s);
   void write_keys(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
-  void attend(const device::KvPoolView& pool, std::size_t layer, const device::AttentionPlan& plan,
+  void attend(const device::KvPoolView& pool, std::size_t layer, const Plans& plans,
               const Scratch& s);
   void ffn_branch(const LayerWeights& layer, const Scratch& s);
   void output_logits(std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
                      const LogitsSink& sink);
+  void project_logits(tensor::Matrix state, tensor::Matrix projected, tensor::Matrix logits);
   tensor::ConstMatrix on_host(tensor::ConstMatrix logits);
 
   device::Device& device_;
   const ModelConfig config_;
   const ModelWeights weights_;
+  float attention_scale_ = 1.0f;
+  bool any_whole_layer_ = false, any_windowed_layer_ = false;
+  device::Buffer alibi_slopes_;   // [heads], or none
   device::Buffer memory_;         // scratch for capacity_ rows
   std::size_t capacity_ = 0;      // rows
   device::Buffer logits_memory_;  // one slice: final states, then logits
 
   // Of the batch that runs, by row.
   std::vector<std::uint32_t> positions_;
+  std::vector<std::int32_t> position_rows_;  // of the table of learned positions
   std::vector<device::KvSlot> slots_;
-  std::vector<float> host_angles_;
+  std::vector<float> host_angles_;  // the next to be uploaded
   std::vector<float> host_logits_;  // of one slice; grows
-  device::AttentionPlan plan_;
+  Plans plans_;
   // What the last layer goes on with: of each sequence the rows from its first logit row on.
   std::vector<std::uint32_t> tail_rows_;              // batch rows
   std::vector<device::SequenceRows> tail_sequences_;  // likewise
   std::vector<std::uint32_t> tail_logit_rows_;        // indices into tail_rows_
-  device::AttentionPlan tail_plan_;
+  Plans tail_plans_;
 };
 
 }  // namespace incipit::model

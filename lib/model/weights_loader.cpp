@@ -2,186 +2,97 @@
 #include "model/weights_loader.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "model/files.h"
+#include "model/weights_plan.h"
 #include "tensor/quantized_blocks.h"
 
 namespace incipit::model {
-
-constexpr TensorNames kGgufNames = {
-    .embedding = "token_embd",
-    .final_norm = "output_norm",
-    .output = "output",
-    .layer = "blk.",
-    .attention_norm = "attn_norm",
-    .q = "attn_q",
-    .k = "attn_k",
-    .v = "attn_v",
-    .q_norm = "attn_q_norm",
-    .k_norm = "attn_k_norm",
-    .attention_output = "attn_output",
-    .ffn_norm = "ffn_norm",
-    .gate = "ffn_gate",
-    .up = "ffn_up",
-    .down = "ffn_down",
-};
-
-constexpr TensorNames kHuggingFaceNames = {
-    .embedding = "model.embed_tokens",
-    .final_norm = "model.norm",
-    .output = "lm_head",
-    .layer = "model.layers.",
-    .attention_norm = "input_layernorm",
-    .q = "self_attn.q_proj",
-    .k = "self_attn.k_proj",
-    .v = "self_attn.v_proj",
-    .q_norm = "self_attn.q_norm",
-    .k_norm = "self_attn.k_norm",
-    .attention_output = "self_attn.o_proj",
-    .ffn_norm = "post_attention_layernorm",
-    .gate = "mlp.gate_proj",
-    .up = "mlp.up_proj",
-    .down = "mlp.down_proj",
-};
-
 namespace {
 
-using Matrix = std::unique_ptr<device::Weight>;
-
-// A tensor that the model needs, and where it goes: one of `matrix` and `vector`.
-struct Slot {
-  std::string name;
-  std::vector<std::uint64_t> shape;
-  Matrix* matrix = nullptr;
-  device::Buffer* vector = nullptr;
-  const TensorInfo* tensor = nullptr;
-};
-
-// Lists the slots of a model; they point into `weights`.
-class Planner {
- public:
-  Planner(const TensorNames& names, const ModelConfig& config, ModelWeights& weights)
-      : names_(names), config_(config), weights_(weights) {}
-
-  std::vector<Slot> plan() {
-    add_matrix("", names_.embedding, config_.vocabulary, config_.width, weights_.embedding);
-    weights_.layers.resize(config_.layers);
-    for (std::size_t i = 0; i < config_.layers; ++i) {
-      plan_layer(std::string(names_.layer) + std::to_string(i) + '.', weights_.layers[i]);
-    }
-    add_vector("", names_.final_norm, ".weight", config_.width, weights_.final_norm);
-    if (!config_.tied_output) {
-      add_matrix("", names_.output, config_.vocabulary, config_.width, weights_.output);
-    }
-    return std::move(slots_);
-  }
-
- private:
-  void plan_layer(const std::string& layer, LayerWeights& to) {
-    const std::size_t width = config_.width;
-    const std::size_t q_rows = config_.heads * config_.head_dim;
-    const std::size_t kv_rows = config_.kv_heads * config_.head_dim;
-    add_vector(layer, names_.attention_norm, ".weight", width, to.attention_norm);
-    add_matrix(layer, names_.q, q_rows, width, to.q);
-    add_matrix(layer, names_.k, kv_rows, width, to.k);
-    add_matrix(layer, names_.v, kv_rows, width, to.v);
-    if (config_.qkv_bias) {
-      add_vector(layer, names_.q, ".bias", q_rows, to.q_bias);
-      add_vector(layer, names_.k, ".bias", kv_rows, to.k_bias);
-      add_vector(layer, names_.v, ".bias", kv_rows, to.v_bias);
-    }
-    if (config_.qk_norm) {
-      add_vector(layer, names_.q_norm, ".weight", config_.head_dim, to.q_norm);
-      add_vector(layer, names_.k_norm, ".weight", config_.head_dim, to.k_norm);
-    }
-    add_matrix(layer, names_.attention_output, width, q_rows, to.output);
-    add_vector(layer, names_.ffn_norm, ".weight", width, to.ffn_norm);
-    add_matrix(layer, names_.gate, config_.ffn_width, width, to.gate);
-    add_matrix(layer, names_.up, config_.ffn_width, width, to.up);
-    add_matrix(layer, names_.down, width, config_.ffn_width, to.down);
-  }
-
-  void add_matrix(const std::string& layer, std::string_view name, std::uint64_t rows,
-                  std::uint64_t columns, Matrix& to) {
-    slots_.push_back({layer + std::string(name) + ".weight", {rows, columns}, &to});
-  }
-
-  void add_vector(const std::string& layer, std::string_view name, const char* suffix,
-                  std::uint64_t elements, device::Buffer& to) {
-    slots_.push_back({layer + std::string(name) + suffix, {elements}, nullptr, &to});
-  }
-
-  const TensorNames& names_;
-  const ModelConfig& config_;
-  ModelWeights& weights_;
-  std::vector<Slot> slots_;
-};
-
-// Tensors that files carry and that nothing is computed from: tables that follow from the config.
-bool is_superfluous(const std::string& name, const TensorNames& names, const ModelConfig& config) {
-  return name == "rope_freqs.weight" || name.ends_with("rotary_emb.inv_freq") ||
-         name.ends_with(".attn_rot_embd.weight") ||
-         (config.tied_output && name == std::string(names.output) + ".weight");
-}
-
-// The model's slots by name, each with its tensor.
-std::vector<Slot> match_tensors(const TensorSource& source, const TensorNames& names,
-                                const ModelConfig& config, ModelWeights& weights) {
-  std::vector<Slot> slots = Planner(names, config, weights).plan();
-  std::sort(slots.begin(), slots.end(),
-            [](const Slot& a, const Slot& b) { return a.name < b.name; });
-  for (Slot& slot : slots) {
-    slot.tensor = source.find(slot.name);
-    if (slot.tensor == nullptr) {
-      fail(source.first_file(), "tensor '" + slot.name + "', which a " + config.architecture +
-                                    " model needs, is missing; the model is incomplete, fetch it "
-                                    "again");
-    }
-    if (slot.tensor->shape != slot.shape) {
-      fail(source.file_of(*slot.tensor),
-           "tensor '" + slot.name + "' has the shape " + to_string(slot.tensor->shape) +
-               " where the model's config makes it " + to_string(slot.shape) +
-               "; config and weights do not belong together");
-    }
-  }
-  // Both lists are sorted by name, and each slot has its tensor.
-  auto slot = slots.begin();
-  for (const TensorInfo& tensor : source.tensors()) {
-    if (slot != slots.end() && slot->name == tensor.name) {
-      ++slot;
-    } else if (!is_superfluous(tensor.name, names, config)) {
-      fail(source.file_of(tensor), "tensor '" + tensor.name + "' has no place in a " +
-                                       config.architecture +
-                                       " model as incipit knows it; the model would be computed "
-                                       "without it, so it is not supported");
-    }
-  }
-  return slots;
-}
-
 // What the digest of all weights takes from one tensor, besides its bytes.
-std::string describe(const TensorInfo& tensor) {
+std::string describe(const WeightSlot& slot) {
+  const TensorInfo& tensor = *slot.tensor;
   base::FieldWriter fields;
   fields.add("name", tensor.name).add("type", tensor::name(tensor.type));
   for (const std::uint64_t dimension : tensor.shape) fields.add("dimension", dimension);
-  return fields.add("bytes", tensor.bytes).str();
+  fields.add("bytes", tensor.bytes);
+  if (!slot.whole()) fields.add("first row", slot.rows.first).add("run", slot.rows.run);
+  return fields.str();
 }
 
-device::Buffer upload_vector(device::Device& device, tensor::DType type, std::size_t elements,
-                             base::Bytes bytes) {
-  std::vector<float> values(elements);
-  tensor::dequantize_row(type, bytes.data(), values);
-  device::Buffer buffer = device.allocate(elements * sizeof(float));
-  device.upload(std::as_bytes(std::span(values)), buffer.data());
+// The numbers of a vector's slot.
+std::vector<float> vector_of(const WeightSlot& slot, base::Bytes bytes) {
+  std::vector<float> values(slot.tensor->shape.back()), chosen;
+  tensor::dequantize_row(slot.tensor->type, bytes.data(), values);
+  chosen.reserve(slot.rows.count);
+  for (std::uint64_t i = 0; i < slot.rows.count; ++i) {
+    const float value = values[slot.rows.row(i)];
+    chosen.push_back(slot.from_one ? 1.0f + value : value);
+  }
+  return chosen;
+}
+
+device::Buffer upload_vector(device::Device& device, std::span<const float> values) {
+  device::Buffer buffer = device.allocate(values.size_bytes());
+  device.upload(std::as_bytes(values), buffer.data());
   return buffer;
 }
+
+// Reads the rows of a matrix's slot, one after the other, out of its tensor.
+class RowReader {
+ public:
+  RowReader(const TensorSource& source, const WeightSlot& slot)
+      : source_(source),
+        slot_(slot),
+        tensor_(*slot.tensor),
+        row_bytes_(tensor::row_bytes(tensor_.type, slot.columns())) {}
+
+  // Fills `next` with the whole rows that follow.
+  void read(std::span<std::byte> next) {
+    while (!next.empty()) {
+      const std::uint64_t in_run = slot_.rows.run - row_ % slot_.rows.run;
+      const std::uint64_t rows = std::min<std::uint64_t>(in_run, next.size() / row_bytes_);
+      const auto piece = next.first(rows * row_bytes_);
+      if (slot_.transposed) {
+        read_transposed(slot_.rows.row(row_), rows, piece);
+      } else {
+        source_.read(tensor_, slot_.rows.row(row_) * row_bytes_, piece);
+      }
+      row_ += rows;
+      next = next.subspan(piece.size());
+    }
+  }
+
+ private:
+  // The tensor holds column after column: of each, the piece that these rows have.
+  void read_transposed(std::uint64_t first, std::uint64_t rows, std::span<std::byte> out) {
+    const std::size_t element = tensor::block_bytes(tensor_.type);
+    const std::uint64_t stored = tensor_.shape.back();
+    column_.resize(rows * element);
+    for (std::uint64_t c = 0; c < slot_.columns(); ++c) {
+      source_.read(tensor_, (c * stored + first) * element, column_);
+      for (std::uint64_t r = 0; r < rows; ++r) {
+        std::memcpy(out.data() + r * row_bytes_ + c * element, column_.data() + r * element,
+                    element);
+      }
+    }
+  }
+
+  const TensorSource& source_;
+  const WeightSlot& slot_;
+  const TensorInfo& tensor_;
+  const std::size_t row_bytes_;
+  std::uint64_t row_ = 0;
+  std::vector<std::byte> column_;
+};
 
 // F16 numbers become BF16 numbers, in place.
 void round_to_bf16(std::span<std::byte> numbers) noexcept {
@@ -219,27 +130,28 @@ bool blocks_finite(base::Bytes bytes, std::size_t block_bytes, std::size_t scale
 void check_tensors(const TensorSource& source, const TensorNames& names,
                    const ModelConfig& config) {
   ModelWeights nowhere;
-  match_tensors(source, names, config, nowhere);
+  plan_weights(source, names, config, nowhere);
 }
 
 ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
                           const ModelConfig& config, device::Device& device,
                           const std::function<void(double fraction)>& progress, bool f16_as_bf16) {
   ModelWeights weights;
-  const std::vector<Slot> slots = match_tensors(source, names, config, weights);
+  const std::vector<WeightSlot> slots = plan_weights(source, names, config, weights);
+  const auto bytes_of = [](const WeightSlot& slot) {
+    return slot.matrix == nullptr
+               ? slot.tensor->bytes
+               : slot.rows.count * tensor::row_bytes(slot.tensor->type, slot.columns());
+  };
   double total = 0.0, done = 0.0;
-  for (const Slot& slot : slots) total += static_cast<double>(slot.tensor->bytes);
+  for (const WeightSlot& slot : slots) total += static_cast<double>(bytes_of(slot));
   base::StreamHash128 hash;
-  for (const Slot& slot : slots) {
+  for (const WeightSlot& slot : slots) {
     const TensorInfo& tensor = *slot.tensor;
-    const std::size_t columns = tensor.shape.back();
-    hash.update(base::as_bytes(describe(tensor)));
+    hash.update(base::as_bytes(describe(slot)));
     const bool rounds = f16_as_bf16 && slot.matrix != nullptr && tensor.type == tensor::DType::kF16;
     if (rounds) hash.update(base::as_bytes("as BF16"));
-    std::uint64_t position = 0;
-    const auto read = [&](std::span<std::byte> next) {  // whole rows
-      source.read(tensor, position, next);
-      position += next.size();
+    const auto take = [&](std::span<std::byte> next) {
       hash.update(next);
       if (!all_finite(tensor.type, next)) {
         fail(source.file_of(tensor), "tensor '" + tensor.name +
@@ -251,14 +163,20 @@ ModelWeights load_weights(const TensorSource& source, const TensorNames& names,
       if (progress) progress(done / total);
     };
     if (slot.matrix != nullptr) {
+      RowReader rows(source, slot);
+      const auto read = [&](std::span<std::byte> next) {
+        rows.read(next);
+        take(next);
+      };
       const tensor::DType type = rounds ? tensor::DType::kBF16 : tensor.type;
-      *slot.matrix = device.make_weight(type, tensor.shape.front(), columns, read);
-      weights.parameters += tensor.shape.front() * columns;
+      *slot.matrix = device.make_weight(type, slot.rows.count, slot.columns(), read);
+      weights.parameters += slot.rows.count * slot.columns();
     } else {
       std::vector<std::byte> bytes(tensor.bytes);
-      read(bytes);
-      *slot.vector = upload_vector(device, tensor.type, columns, bytes);
-      weights.parameters += columns;
+      source.read(tensor, 0, bytes);
+      take(bytes);
+      *slot.vector = upload_vector(device, vector_of(slot, bytes));
+      weights.parameters += slot.rows.count;
     }
   }
   weights.digest = hash.digest();

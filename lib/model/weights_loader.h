@@ -3,23 +3,13 @@
 #define INCIPIT_MODEL_WEIGHTS_LOADER_H_
 
 #include <functional>
-#include <string_view>
 
 #include "model/config.h"
+#include "model/tensor_names.h"
 #include "model/tensor_source.h"
 #include "model/weights.h"
 
 namespace incipit::model {
-
-/// What a kind of file calls the tensors; those of a layer stand behind `layer` and its number.
-struct TensorNames {
-  std::string_view embedding, final_norm, output;
-  std::string_view layer;  // "blk."
-  std::string_view attention_norm, q, k, v, q_norm, k_norm, attention_output;
-  std::string_view ffn_norm, gate, up, down;
-};
-extern const TensorNames kGgufNames;
-extern const TensorNames kHuggingFaceNames;
 
 /// Checks that the source has each tensor of the model, in the right shape, and no other that would
 /// change what the model computes. Throws Error{kModelUnreadable} naming the first that is wrong.

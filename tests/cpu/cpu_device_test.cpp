@@ -161,11 +161,19 @@ TEST_CASE("views that do not fit together are a bug that is reported") {
   CHECK(code_of([&] { product(64, 8); }) == ErrorCode::kInternal);
   CHECK(code_of([&] { product(32, 7); }) == ErrorCode::kInternal);
   const auto embed = [&](std::int32_t id) {
-    device->embed(*weight, std::span(&id, 1), {x.data(), 1, 32, 32});
+    device->embed(*weight, std::span(&id, 1), 1.0f, {x.data(), 1, 32, 32});
   };
   CHECK_NOTHROW(embed(7));
   CHECK(code_of([&] { embed(8); }) == ErrorCode::kInternal);
   CHECK(code_of([&] { embed(-1); }) == ErrorCode::kInternal);
+  const std::vector<float> norm(32);
+  const tensor::Matrix row = {x.data(), 1, 32, 32}, short_row = {x.data(), 1, 31, 32};
+  CHECK(code_of([&] { device->layer_norm(short_row, norm, norm, 1e-5f, short_row); }) ==
+        ErrorCode::kInternal);
+  CHECK(code_of([&] { device->layer_norm(row, norm, {}, 1e-5f, row); }) == ErrorCode::kInternal);
+  CHECK(code_of([&] { device->activate(device::Activation::kRelu, row, short_row, row); }) ==
+        ErrorCode::kInternal);
+  CHECK(code_of([&] { device->soft_cap(row, 0.0f); }) == ErrorCode::kInternal);
   CHECK(code_of([&] { device->make_weight(DType::kQ8_0, 9, 32, bytes); }) == ErrorCode::kInternal);
 }
 
@@ -184,9 +192,12 @@ TEST_CASE("no rows are no work") {
   const device::Product product = {weight.get(), {}, {nullptr, 0, 8, 8}};
   const tensor::Matrix none = {nullptr, 0, 32, 32};
   device->matmul(none, std::span(&product, 1));
-  device->embed(*weight, {}, none);
-  device->rms_norm(none, std::vector<float>(32), 1e-5f, none);
+  device->embed(*weight, {}, 1.0f, none);
+  const std::vector<float> norm(32);
+  device->rms_norm(none, norm, 1e-5f, none);
+  device->layer_norm(none, norm, norm, 1e-5f, none);
   device->add(none, none);
-  device->swiglu(none, none, none);
+  device->activate(device::Activation::kSilu, none, none, none);
+  device->soft_cap(none, 1.0f);
   device->gather_rows(none, {}, none);
 }

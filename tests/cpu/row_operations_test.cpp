@@ -88,6 +88,27 @@ TEST_CASE("rms_norm of a row of zeros is zero, and of huge values is not a numbe
   }
 }
 
+TEST_CASE("layer_norm on every width") {
+  std::mt19937 random(6);
+  for (std::size_t columns = 1; columns <= 150; columns += columns < 70 ? 1 : 16) {
+    const auto x = random_floats(random, 3 * columns, 2.0f);
+    const auto weight = random_floats(random, columns), bias = random_floats(random, columns);
+    on_all_paths(x, columns, [&](const cpu::Kernels& kernels, Rows& rows) {
+      kernels.layer_norm(rows.view(), weight.data(), bias.data(), 1e-5f, rows.view());
+    });
+  }
+}
+
+TEST_CASE("layer_norm of equal values is the bias") {
+  for (const KernelPath& path : kernel_paths()) {
+    CAPTURE(path.name);
+    const std::vector<float> x(37, 3.0f), weight(37, 2.0f), bias(37, 0.5f);
+    std::vector<float> out(37);
+    path.kernels->layer_norm(view(x, 37), weight.data(), bias.data(), 1e-5f, view(out, 37));
+    for (const float value : out) CHECK(value == 0.5f);
+  }
+}
+
 TEST_CASE("add on every width") {
   std::mt19937 random(2);
   for (std::size_t columns = 1; columns <= 50; ++columns) {
@@ -100,27 +121,56 @@ TEST_CASE("add on every width") {
   }
 }
 
-TEST_CASE("swiglu on every width and at the ends of its range") {
+TEST_CASE("activations on every width and at the ends of their range") {
   std::mt19937 random(3);
   const float infinity = std::numeric_limits<float>::infinity();
+  for (const auto activation :
+       {device::Activation::kSilu, device::Activation::kGeluTanh, device::Activation::kRelu}) {
+    CAPTURE(static_cast<int>(activation));
+    for (std::size_t columns = 1; columns <= 50; ++columns) {
+      const auto gate = random_floats(random, 2 * columns, 6.0f);
+      const auto up = random_floats(random, 2 * columns);
+      on_all_paths(gate, columns, [&](const cpu::Kernels& kernels, Rows& rows) {
+        kernels.activate(activation, rows.view(), view(up, columns), rows.view());
+      });
+      on_all_paths(gate, columns, [&](const cpu::Kernels& kernels, Rows& rows) {
+        kernels.activate(activation, rows.view(), {}, rows.view());
+      });
+    }
+    for (const KernelPath& path : kernel_paths()) {
+      CAPTURE(path.name);
+      const std::vector<float> gate = {0.0f, 1000.0f, -1000.0f, infinity, std::nanf("")};
+      const std::vector<float> up(5, 1.0f);
+      std::vector<float> out(5);
+      path.kernels->activate(activation, view(gate, 5), view(up, 5), view(out, 5));
+      CHECK(out[0] == 0.0f);
+      CHECK(out[1] == 1000.0f);
+      CHECK(out[2] == Approx(0.0f).margin(1e-30));
+      CHECK(out[3] == infinity);
+      CHECK(std::isnan(out[4]));
+    }
+  }
+}
+
+TEST_CASE("soft_cap on every width and at the ends of its range") {
+  std::mt19937 random(7);
+  const float infinity = std::numeric_limits<float>::infinity();
   for (std::size_t columns = 1; columns <= 50; ++columns) {
-    const auto gate = random_floats(random, 2 * columns, 6.0f);
-    const auto up = random_floats(random, 2 * columns);
-    on_all_paths(gate, columns, [&](const cpu::Kernels& kernels, Rows& rows) {
-      kernels.swiglu(rows.view(), view(up, columns), rows.view());
+    const auto x = random_floats(random, 2 * columns, 40.0f);
+    on_all_paths(x, columns, [&](const cpu::Kernels& kernels, Rows& rows) {
+      kernels.soft_cap(rows.view(), 30.0f);
     });
   }
   for (const KernelPath& path : kernel_paths()) {
     CAPTURE(path.name);
-    const std::vector<float> gate = {0.0f, 1000.0f, -1000.0f, infinity, std::nanf("")};
-    const std::vector<float> up(5, 1.0f);
-    std::vector<float> out(5);
-    path.kernels->swiglu(view(gate, 5), view(up, 5), view(out, 5));
-    CHECK(out[0] == 0.0f);
-    CHECK(out[1] == 1000.0f);
-    CHECK(out[2] == Approx(0.0f).margin(1e-30));
-    CHECK(out[3] == infinity);
-    CHECK(std::isnan(out[4]));
+    std::vector<float> x = {0.0f, 1e6f, -1e6f, infinity, -infinity, std::nanf("")};
+    path.kernels->soft_cap(view(x, 6), 30.0f);
+    CHECK(x[0] == 0.0f);
+    CHECK(x[1] == 30.0f);
+    CHECK(x[2] == -30.0f);
+    CHECK(x[3] == 30.0f);
+    CHECK(x[4] == -30.0f);
+    CHECK(std::isnan(x[5]));
   }
 }
 

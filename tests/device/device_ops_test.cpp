@@ -109,11 +109,12 @@ std::vector<float> multiply(device::Device& device, const device::Weight& weight
   return out;
 }
 
-bool near(std::span<const float> got, std::span<const double> expected, double relative = 2e-6) {
+bool near(std::span<const float> got, std::span<const double> expected, double relative = 2e-6,
+          double absolute = 1e-7) {
   if (got.size() != expected.size()) return false;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(error <= relative * std::abs(expected[i]) + 1e-7)) return false;
+    if (!(error <= relative * std::abs(expected[i]) + absolute)) return false;
   }
   return true;
 }
@@ -198,7 +199,7 @@ TEST_CASE("a weight is read once, in order, a few whole rows at a time") {
     CHECK(largest <= std::size_t{5} << 20);
     const std::vector<std::int32_t> ids = {0, 1599, 1600, 1601, 3210, 5002};
     std::vector<float> out(ids.size() * columns);
-    device->embed(*weight, ids, view(out, columns));
+    device->embed(*weight, ids, 1.0f, view(out, columns));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const auto row = static_cast<std::size_t>(ids[i]) * columns;
       CHECK(same_bits(std::span(values).subspan(row, columns),
@@ -270,13 +271,15 @@ TEST_CASE("embed gives the rows of a table as they are stored") {
         const auto table = device->make_weight(type, 37, width, bytes);
         const auto values = values_of(type, bytes, width);
         std::vector<float> out(ids.size() * width);
-        device->embed(*table, ids, view(out, width));
+        device->embed(*table, ids, 1.0f, view(out, width));
         for (std::size_t i = 0; i < ids.size(); ++i) {
           const auto row = static_cast<std::size_t>(ids[i]) * width;
           CAPTURE(device->info().numerics, tensor::name(type), ids[i]);
           CHECK(same_bits(std::span(values).subspan(row, width),
                           std::span(out).subspan(i * width, width)));
         }
+        device->embed(*table, std::span(ids).subspan(1, 1), 0.3f, {out.data(), 1, width, width});
+        for (std::size_t i = 0; i < width; ++i) CHECK(out[i] == 0.3f * values[36 * width + i]);
       }
     }
   }
@@ -307,6 +310,40 @@ TEST_CASE("rms_norm, apart, in place and of a single row") {
       device->rms_norm(view(last, width), weight, 1e-5f, view(last, width));
       CHECK(same_bits(last, std::span(y).last(width)));
       device->rms_norm(view(x, width), weight, 1e-5f, view(x, width));
+      CHECK(same_bits(x, y));
+    }
+  }
+}
+
+TEST_CASE("layer_norm, apart, in place and of a single row") {
+  std::mt19937 random(6);
+  const std::size_t rows = 40;
+  for (const auto& device : devices()) {
+    for (const std::size_t width : {1u, 16u, 31u, 64u, 100u, 768u}) {
+      auto x = random_floats(random, rows * width, 3.0f);
+      for (float& value : x) value += 5.0f;
+      const auto weight = random_floats(random, width), bias = random_floats(random, width);
+      std::vector<double> expected;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const auto in = std::span(x).subspan(row * width, width);
+        double sum = 0.0, squares = 0.0;
+        for (const float value : in) sum += static_cast<double>(value);
+        const double mean = sum / static_cast<double>(width);
+        for (const float value : in) squares += std::pow(static_cast<double>(value) - mean, 2);
+        const double scale = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-5);
+        for (std::size_t i = 0; i < width; ++i) {
+          expected.push_back((static_cast<double>(in[i]) - mean) * scale *
+                                 static_cast<double>(weight[i]) +
+                             static_cast<double>(bias[i]));
+        }
+      }
+      std::vector<float> y(x.size()), last(x.end() - static_cast<std::ptrdiff_t>(width), x.end());
+      device->layer_norm(view(x, width), weight, bias, 1e-5f, view(y, width));
+      CAPTURE(device->info().numerics, width);
+      CHECK(near(y, expected, 2e-6, 1e-5));  // the mean is rounded
+      device->layer_norm(view(last, width), weight, bias, 1e-5f, view(last, width));
+      CHECK(same_bits(last, std::span(y).last(width)));
+      device->layer_norm(view(x, width), weight, bias, 1e-5f, view(x, width));
       CHECK(same_bits(x, y));
     }
   }
@@ -346,27 +383,74 @@ TEST_CASE("rope turns pairs of either kind and leaves the rest of a head") {
   }
 }
 
-TEST_CASE("swiglu and add") {
+namespace {
+
+double activated(device::Activation activation, double x) {
+  constexpr double kSqrtTwoByPi = 0.79788456080286535588;
+  switch (activation) {
+    case device::Activation::kSilu:
+      return x / (1.0 + std::exp(-x));
+    case device::Activation::kGeluTanh:
+      return 0.5 * x * (1.0 + std::tanh(kSqrtTwoByPi * (x + 0.044715 * x * x * x)));
+    case device::Activation::kRelu:
+      return std::max(x, 0.0);
+  }
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("every activation, gated and not") {
+  std::mt19937 random(8);
+  const std::size_t rows = 20;
+  for (const auto activation :
+       {device::Activation::kSilu, device::Activation::kGeluTanh, device::Activation::kRelu}) {
+    for (const auto& device : devices()) {
+      for (const std::size_t width : {1u, 16u, 33u, 1536u}) {
+        const auto gate = random_floats(random, rows * width, 8.0f);
+        const auto up = random_floats(random, rows * width);
+        std::vector<double> product, plain;
+        for (std::size_t i = 0; i < gate.size(); ++i) {
+          plain.push_back(activated(activation, static_cast<double>(gate[i])));
+          product.push_back(plain.back() * static_cast<double>(up[i]));
+        }
+        std::vector<float> out(gate.size()), one(width);
+        CAPTURE(device->info().numerics, width, static_cast<int>(activation));
+        device->activate(activation, view(gate, width), view(up, width), view(out, width));
+        CHECK(near(out, product));
+        device->activate(activation, {gate.data() + width, 1, width, width},
+                         {up.data() + width, 1, width, width}, view(one, width));
+        CHECK(same_bits(one, std::span(out).subspan(width, width)));
+        device->activate(activation, view(gate, width), {}, view(out, width));
+        CHECK(near(out, plain));
+        std::vector<float> in_place = gate;
+        device->activate(activation, view(in_place, width), {}, view(in_place, width));
+        CHECK(same_bits(in_place, out));
+      }
+    }
+  }
+}
+
+TEST_CASE("soft_cap and add") {
   std::mt19937 random(8);
   const std::size_t rows = 20;
   for (const auto& device : devices()) {
     for (const std::size_t width : {1u, 16u, 33u, 1536u}) {
-      const auto gate = random_floats(random, rows * width, 8.0f);
-      const auto up = random_floats(random, rows * width);
-      std::vector<double> product, sum;
-      for (std::size_t i = 0; i < gate.size(); ++i) {
-        const auto g = static_cast<double>(gate[i]), u = static_cast<double>(up[i]);
-        product.push_back(g / (1.0 + std::exp(-g)) * u);
-        sum.push_back(static_cast<double>(gate[i] + up[i]));
+      const auto x = random_floats(random, rows * width, 60.0f);
+      const auto y = random_floats(random, rows * width);
+      std::vector<double> capped, sum;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        capped.push_back(30.0 * std::tanh(static_cast<double>(x[i]) / 30.0));
+        sum.push_back(static_cast<double>(x[i] + y[i]));
       }
-      std::vector<float> out(gate.size()), one(width), added = gate;
-      device->swiglu(view(gate, width), view(up, width), view(out, width));
+      std::vector<float> out = x, one(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(width));
       CAPTURE(device->info().numerics, width);
-      CHECK(near(out, product));
-      device->swiglu({gate.data() + width, 1, width, width}, {up.data() + width, 1, width, width},
-                     view(one, width));
-      CHECK(same_bits(one, std::span(out).subspan(width, width)));
-      device->add(view(added, width), view(up, width));
+      device->soft_cap(view(out, width), 30.0f);
+      CHECK(near(out, capped, 2e-6, 2e-6));  // so are numbers next to 1 in it
+      device->soft_cap(view(one, width), 30.0f);
+      CHECK(same_bits(one, std::span(out).first(width)));
+      std::vector<float> added = x;
+      device->add(view(added, width), view(y, width));
       CHECK(near(added, sum, 0.0));
     }
   }

@@ -106,10 +106,10 @@ TEST_CASE("Sizes are checked, of whatever type they are") {
 
 TEST_CASE("Other architectures and options that change the model are named and refused") {
   GgufWriter file = test::make_tiny_model().gguf();
-  file.set_string("general.architecture", "gemma3");
-  check_refused(file, "architecture 'gemma3'");
-  for (const char* option : {"expert_count", "attention.sliding_window", "attention.clamp_kqv",
-                             "final_logit_softcapping", "embedding_scale"}) {
+  file.set_string("general.architecture", "gemma2");
+  check_refused(file, "architecture 'gemma2'");
+  for (const char* option :
+       {"expert_count", "attention.clamp_kqv", "attention.max_alibi_bias", "embedding_scale"}) {
     const std::string key = std::string("llama.") + option;
     file = test::make_tiny_model().gguf();
     file.set_u32(key, 0);
@@ -134,6 +134,72 @@ TEST_CASE("Other architectures and options that change the model are named and r
   file = test::make_tiny_model().gguf();
   file.set(std::string("split.count"), test::GgufType::kU16, test::raw_bytes(std::uint16_t{2}));
   check_refused(file, "merge the parts");
+}
+
+TEST_CASE("A LLaMA with a window is a Mistral") {
+  GgufWriter file = test::make_tiny_model().gguf();
+  file.set_u32("llama.attention.sliding_window", 0);
+  CHECK(read(file).windowed_layers.empty());
+  file.set_u32("llama.attention.sliding_window", 512);
+  CHECK(read(file).windowed_layers.empty());
+  file.set_u32("llama.attention.sliding_window", 100);
+  const ModelConfig config = read(file);
+  CHECK(config.window == 100);
+  CHECK(config.windowed_layers == std::vector<std::uint8_t>{1, 1});
+  file = test::make_tiny_model({.family = Family::kQwen2}).gguf();
+  file.set_u32("qwen2.attention.sliding_window", 100);
+  check_refused(file, "qwen2.attention.sliding_window");
+}
+
+GgufWriter gemma() {
+  GgufWriter file = test::make_tiny_model().gguf();
+  file.set_string("general.architecture", "gemma3");
+  for (const char* key : {"context_length", "embedding_length", "feed_forward_length",
+                          "attention.head_count", "attention.key_length"}) {
+    file.set_u32(std::string("gemma3.") + key, key == std::string("context_length") ? 512 : 4);
+  }
+  file.set_u32("gemma3.block_count", 7)
+      .set_f32("gemma3.attention.layer_norm_rms_epsilon", 1e-6f)
+      .set_f32("gemma3.rope.freq_base", 1e6f)
+      .set_u32("gemma3.attention.sliding_window", 100);
+  return file;
+}
+
+TEST_CASE("A Gemma 3 has windows and two bases of RoPE") {
+  GgufWriter file = gemma();
+  ModelConfig config = read(file);
+  CHECK(config.windowed_layers == std::vector<std::uint8_t>{1, 1, 1, 1, 1, 0, 1});
+  CHECK(config.window == 100);
+  CHECK(config.norm_place == NormPlace::kAround);
+  CHECK(config.activation == device::Activation::kGeluTanh);
+  CHECK(config.qk_norm);
+  CHECK(config.rope_pairs == device::RopePairs::kHalves);
+  CHECK(config.embedding_scale == 2.0f);
+  CHECK(config.attention_scale == 0.0f);
+  CHECK(config.rope_frequencies[1] == Approx(1e-3));
+  CHECK(config.local_rope_frequencies[1] == Approx(1e-2));
+  file.set_u32("gemma3.attention.sliding_window_pattern", 3)
+      .set_f32("gemma3.rope.freq_base_swa", 100.0f)
+      .set_string("gemma3.rope.scaling.type", "linear")
+      .set_f32("gemma3.rope.scaling.factor", 8.0f)
+      .set_f32("gemma3.attn_logit_softcapping", 50.0f)
+      .set_f32("gemma3.final_logit_softcapping", 30.0f)
+      .set_f32("gemma3.attention.scale", 0.25f);
+  config = read(file);
+  CHECK(config.windowed_layers == std::vector<std::uint8_t>{1, 1, 0, 1, 1, 0, 1});
+  CHECK(config.rope_frequencies[0] == 0.125f);
+  CHECK(config.local_rope_frequencies[0] == 1.0f);
+  CHECK(config.local_rope_frequencies[1] == Approx(0.1));
+  CHECK(config.attention_soft_cap == 50.0f);
+  CHECK(config.logit_soft_cap == 30.0f);
+  CHECK(config.attention_scale == 0.25f);
+  file.set_u32("gemma3.attention.sliding_window_pattern", 0);
+  check_refused(file, "sliding_window_pattern = 0");
+  file.erase("gemma3.attention.sliding_window");
+  check_refused(file, "'gemma3.attention.sliding_window' is missing");
+  file = gemma();  // the largest one, whose heads are narrower than their part of the width
+  file.set_u32("gemma3.block_count", 62).set_u32("gemma3.embedding_length", 64);
+  CHECK(read(file).attention_scale == 0.25f);
 }
 
 TEST_CASE("A bias on q, k and v is a matter of the tensors that are there") {

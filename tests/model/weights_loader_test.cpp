@@ -68,19 +68,19 @@ TEST_CASE("Every tensor of a model arrives where it belongs") {
   const ModelWeights& weights = loaded.weights;
   CHECK(dequantized(weights.embedding) == model.values("model.embed_tokens.weight"));
   CHECK(dequantized(weights.output) == model.values("lm_head.weight"));
-  CHECK(floats(weights.final_norm) == model.values("model.norm.weight"));
+  CHECK(floats(weights.final_norm.weight) == model.values("model.norm.weight"));
   REQUIRE(weights.layers.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     const LayerWeights& layer = weights.layers[i];
     const auto values = [&](const std::string& name) {
       return model.values("model.layers." + std::to_string(i) + '.' + name);
     };
-    CHECK(floats(layer.attention_norm) == values("input_layernorm.weight"));
+    CHECK(floats(layer.attention_norm.weight) == values("input_layernorm.weight"));
     CHECK(dequantized(layer.q) == values("self_attn.q_proj.weight"));
     CHECK(dequantized(layer.k) == values("self_attn.k_proj.weight"));
     CHECK(dequantized(layer.v) == values("self_attn.v_proj.weight"));
     CHECK(dequantized(layer.output) == values("self_attn.o_proj.weight"));
-    CHECK(floats(layer.ffn_norm) == values("post_attention_layernorm.weight"));
+    CHECK(floats(layer.ffn_norm.weight) == values("post_attention_layernorm.weight"));
     CHECK(dequantized(layer.gate) == values("mlp.gate_proj.weight"));
     CHECK(dequantized(layer.up) == values("mlp.up_proj.weight"));
     CHECK(dequantized(layer.down) == values("mlp.down_proj.weight"));
@@ -88,10 +88,10 @@ TEST_CASE("Every tensor of a model arrives where it belongs") {
       CHECK(floats(layer.q_bias) == values("self_attn.q_proj.bias"));
       CHECK(floats(layer.k_bias) == values("self_attn.k_proj.bias"));
       CHECK(floats(layer.v_bias) == values("self_attn.v_proj.bias"));
-      CHECK(layer.q_norm.bytes() == 0);
+      CHECK(layer.q_norm.weight.bytes() == 0);
     } else {
-      CHECK(floats(layer.q_norm) == values("self_attn.q_norm.weight"));
-      CHECK(floats(layer.k_norm) == values("self_attn.k_norm.weight"));
+      CHECK(floats(layer.q_norm.weight) == values("self_attn.q_norm.weight"));
+      CHECK(floats(layer.k_norm.weight) == values("self_attn.k_norm.weight"));
       CHECK(layer.q_bias.bytes() == 0);
     }
   }
@@ -110,7 +110,7 @@ TEST_CASE("Matrices keep the file's type, vectors become f32") {
   CHECK(down.type == type);
   CHECK(down.bytes == model.stored.at("model.layers.1.mlp.down_proj.weight").bytes);
   CHECK(RecordingDevice::recorded(loaded.weights.embedding).type == DType::kQ8_0);
-  const std::vector<float> found = floats(loaded.weights.final_norm);
+  const std::vector<float> found = floats(loaded.weights.final_norm.weight);
   REQUIRE(found.size() == norm.size());
   for (std::size_t i = 0; i < norm.size(); ++i) CHECK(found[i] == Approx(norm[i]).margin(0.2));
 }
@@ -249,6 +249,90 @@ TEST_CASE("Infinities and NaN are refused when the weights are read") {
   scale.tensor("blk.1.ffn_down.weight").data[23] = '\x7e';  // the second block's minimum
   check_unreadable("'blk.1.ffn_down.weight' holds infinities",
                    [&] { return Loaded(scale).weights.parameters; });
+}
+
+// A GPT-2 or BLOOM of one layer, as GGUF files have it: two heads of 32, quantised matrices.
+GgufWriter fused_file(const std::string& architecture, DType type) {
+  const TinyModel model =
+      test::make_tiny_model({.layers = 1, .heads = 2, .kv_heads = 2, .head_dim = 32, .type = type});
+  GgufWriter file = model.gguf(), result = file;
+  result.tensors.clear();
+  const std::size_t width = model.config.width, ffn = model.config.ffn_width;
+  result.set_string("general.architecture", architecture);
+  const auto set = [&](const char* key, std::size_t value) {
+    result.set_u32(architecture + '.' + key, static_cast<std::uint32_t>(value));
+  };
+  set("block_count", 1);
+  set("context_length", 20);
+  set("embedding_length", width);
+  set("feed_forward_length", ffn);
+  set("attention.head_count", 2);
+  result.set_f32(architecture + ".attention.layer_norm_epsilon", 1e-5f);
+  const auto vector = [&](const std::string& name, std::size_t elements) {
+    std::vector<float> values(elements);
+    for (std::size_t i = 0; i < elements; ++i) {
+      values[i] = static_cast<float>(i + 1) + static_cast<float>(name.size());
+    }
+    result.tensors.push_back(
+        {name, {elements}, test::ggml_type(DType::kF32), test::encode(DType::kF32, values)});
+  };
+  const auto keep = [&](const char* name) { result.tensors.push_back(file.tensor(name)); };
+  keep("token_embd.weight");
+  for (const char* name :
+       {"blk.0.attn_output.weight", "blk.0.ffn_up.weight", "blk.0.ffn_down.weight"}) {
+    keep(name);
+  }
+  GgufWriter::Tensor qkv = file.tensor("blk.0.attn_q.weight");
+  qkv.name = "blk.0.attn_qkv.weight";
+  qkv.dims = {width, 3 * width};
+  qkv.data += file.tensor("blk.0.attn_k.weight").data + file.tensor("blk.0.attn_v.weight").data;
+  result.tensors.push_back(qkv);
+  for (const char* norm : {"output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"}) {
+    vector(std::string(norm) + ".weight", width);
+    vector(std::string(norm) + ".bias", width);
+  }
+  vector("blk.0.attn_qkv.bias", 3 * width);
+  vector("blk.0.attn_output.bias", width);
+  vector("blk.0.ffn_up.bias", ffn);
+  vector("blk.0.ffn_down.bias", width);
+  if (architecture == "bloom") {
+    vector("token_embd_norm.weight", width);
+    vector("token_embd_norm.bias", width);
+  } else {
+    result.tensors.push_back({"position_embd.weight",
+                              {width, 20},
+                              test::ggml_type(DType::kF32),
+                              test::encode(DType::kF32, std::vector<float>(20 * width, 0.5f))});
+  }
+  return result;
+}
+
+TEST_CASE("The rows of a fused tensor become q, k and v, of whatever type they are") {
+  const std::string architecture = GENERATE(as<std::string>(), "gpt2", "bloom");
+  const DType type = GENERATE(DType::kF32, DType::kQ8_0, DType::kQ4_K);
+  GgufWriter file = fused_file(architecture, type);
+  const Loaded loaded(file);
+  const LayerWeights& layer = loaded.weights.layers[0];
+  const std::string& rows = file.tensor("blk.0.attn_qkv.weight").data;
+  CHECK(RecordingDevice::recorded(layer.q).bytes + RecordingDevice::recorded(layer.k).bytes +
+            RecordingDevice::recorded(layer.v).bytes ==
+        rows);
+  CHECK(RecordingDevice::recorded(layer.k).type == type);
+  const auto width = static_cast<float>(layer.q->columns());
+  CHECK(floats(layer.q_bias).front() == 20.0f);
+  CHECK(floats(layer.k_bias).front() == 20.0f + width);
+  CHECK(floats(layer.v_bias).back() == 19.0f + 3.0f * width);
+  CHECK(layer.gate == nullptr);
+  CHECK(floats(layer.up_bias).size() == layer.up->rows());
+  CHECK((loaded.weights.positions != nullptr) == (architecture == "gpt2"));
+  CHECK((loaded.weights.embedding_norm.bias.bytes() > 0) == (architecture == "bloom"));
+
+  GgufWriter changed = file;
+  changed.tensor("blk.0.attn_qkv.weight").data[rows.size() / 2] ^= 1;
+  CHECK(Loaded(changed).weights.digest != loaded.weights.digest);
+  GgufWriter missing = file;
+  std::erase_if(missing.tensors, [](const auto& t) { return t.name == "blk.0.attn_qkv.bias"; });
+  check_unreadable("'blk.0.attn_qkv.bias'", [&] { return Loaded(missing).weights.parameters; });
 }
 
 TEST_CASE("Every place where an infinity or NaN can be is looked at") {

@@ -5,8 +5,8 @@
     pip install torch transformers accelerate gguf tokenizers
     make_fixtures.py --model SmolLM2-135M-Instruct.Q4_1.gguf --out tests/data/reference
 
-Hugging Face transformers run in float64 on the dequantised weights of the GGUF file, and on tiny
-random models of three families that are written next to the fixtures.
+Hugging Face transformers run in float64 on the dequantised weights of the GGUF files, and on tiny
+random models of each family that are written next to the fixtures.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import numpy
 import tokenizers
 import torch
 import transformers
+
+import tiny_gguf
 
 CONTINUATION = 64  # greedy tokens behind each prompt
 TOP = 8
@@ -43,7 +45,15 @@ PROMPTS = [
     ("manual", "manual.txt", 0, None),
 ]
 
+# The same for Gemma 3; the last one is longer than its sliding window of 512 tokens.
+GEMMA_PROMPTS = [
+    ("one", "english.txt", 0, 1),
+    ("chinese-33", "chinese.txt", 0, 33),
+    ("manual-560", "manual.txt", 0, 560),
+]
+
 TINY_LENGTHS = [1, 17, 260]
+TINY_WINDOW_LENGTHS = [1, 33, 300]  # of the families that came later; their windows have 32 tokens
 TINY_VOCABULARY = 288
 
 
@@ -52,8 +62,9 @@ class DoubleNorm(torch.nn.Module):
 
     def __init__(self, norm):
         super().__init__()
-        self.weight = norm.weight
-        self.epsilon = norm.variance_epsilon
+        gemma = type(norm).__name__.startswith("Gemma")
+        self.weight = 1 + norm.weight if gemma else norm.weight
+        self.epsilon = norm.eps if gemma else norm.variance_epsilon
 
     def forward(self, x):
         return self.weight * (x / torch.sqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon))
@@ -73,11 +84,38 @@ class DoubleRope(torch.nn.Module):
         return angles.cos() * self.scaling, angles.sin() * self.scaling
 
 
+class DoubleRopes(torch.nn.Module):
+    """The same for a model whose kinds of layers have frequencies of their own."""
+
+    def __init__(self, rope):
+        super().__init__()
+        self.frequencies = {kind: getattr(rope, f"{kind}_inv_freq").double()
+                            for kind in rope.layer_types}
+
+    def forward(self, x, position_ids, layer_type):
+        angles = position_ids[..., None].double() * self.frequencies[layer_type]
+        angles = torch.cat((angles, angles), dim=-1)
+        return angles.cos(), angles.sin()
+
+
+def keep_softmax_in_double():
+    """Some families ask for float32 whatever the scores are."""
+    softmax = torch.nn.functional.softmax
+
+    def keep(scores, dim=None, _stacklevel=3, dtype=None):
+        return softmax(scores, dim=dim, dtype=None if scores.dtype == torch.float64 else dtype)
+
+    torch.nn.functional.softmax = keep
+
+
 def in_double(model):
     """A copy of the model that computes in float64 throughout."""
-    rope = DoubleRope(model.model.rotary_emb)
+    rope = getattr(model.base_model, "rotary_emb", None)
+    if rope is not None:
+        rope = (DoubleRopes if hasattr(rope, "layer_types") else DoubleRope)(rope)
     model = copy.deepcopy(model).double()
-    model.model.rotary_emb = rope
+    if rope is not None:
+        model.model.rotary_emb = rope
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if type(child).__name__.endswith("RMSNorm"):
@@ -86,9 +124,17 @@ def in_double(model):
 
 
 def logits_of(model, ids):
-    output = model(torch.tensor([ids]), use_cache=False).logits[0]
-    assert output.dtype == next(model.parameters()).dtype
-    return output.numpy()
+    """[slice, vocabulary] for slices of positions: those of all need gigabytes in a large model."""
+    if model.config.vocab_size < 100_000:
+        output = model(torch.tensor([ids]), use_cache=False).logits[0]
+        assert output.dtype == next(model.parameters()).dtype
+        yield output.numpy()
+        return
+    assert getattr(model.config, "final_logit_softcapping", None) is None
+    states = model.model(torch.tensor([ids]), use_cache=False).last_hidden_state[0]
+    assert states.dtype == next(model.parameters()).dtype
+    for first in range(0, len(ids), 64):
+        yield model.lm_head(states[first : first + 64]).numpy()
 
 
 def continue_greedily(model, ids):
@@ -116,9 +162,11 @@ class Fixture:
 
     def add(self, name, prompt):
         ids = prompt + continue_greedily(self.double, prompt)
-        logits = logits_of(self.double, ids[:-1])
-        noise = numpy.abs(logits_of(self.model, ids[:-1]) - logits).max()
-        rows = [self._row(row) for row in logits]
+        noise, rows = 0.0, []
+        for single, double in zip(logits_of(self.model, ids[:-1]),
+                                  logits_of(self.double, ids[:-1])):
+            noise = max(noise, numpy.abs(single - double).max())
+            rows += [self._row(row) for row in double]
         assert [row[1][0] for row in rows[len(prompt) - 1 :]] == ids[len(prompt) :]
         margins = [row[2][0] - row[2][1] for row in rows[len(prompt) - 1 :]]
         self.noise = max(self.noise, float(noise))
@@ -206,6 +254,22 @@ def real_fixture(path, out):
     fixture.write(out / "smollm2.bin")
 
 
+def gemma_fixture(path, out):
+    """Gemma 3 270M, from its GGUF file."""
+    arguments = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+    model = transformers.AutoModelForCausalLM.from_pretrained(dtype=torch.float32, **arguments)
+    tiny_gguf.check_gemma(model.eval(), path)
+    encoder = transformers.AutoTokenizer.from_pretrained(**arguments)
+    fixture = Fixture(model, path, spread_ids(model.config.vocab_size, 8))
+    for name, file, first, count in GEMMA_PROMPTS:
+        text = (out / "prompts" / file).read_text(encoding="utf-8")
+        ids = encoder(text, add_special_tokens=False).input_ids[first:][: count - 1]
+        if len(ids) != count - 1:
+            raise SystemExit(f"{file} has no {count} tokens from {first} on")
+        fixture.add(name, [model.config.bos_token_id] + ids)
+    fixture.write(out / "gemma3.bin")
+
+
 def tiny_configs():
     """Name, seed, data type and config: each family, LLaMA-3's RoPE, tied and untied, heads narrower and
     wider than width / heads."""
@@ -224,20 +288,50 @@ def tiny_configs():
         tie_word_embeddings=False)
 
 
+def later_configs():
+    """Likewise, of the families that came later: windows in all and in some layers, two bases of
+    RoPE, learned positions, ALiBi of a number of heads that is no power of two, norms of each
+    kind and at each place."""
+    ends = {"vocab_size": TINY_VOCABULARY, "bos_token_id": 0, "eos_token_id": 1}
+    shape = {**ends, "hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 512}
+    yield "tiny-mistral", 8, torch.float32, transformers.MistralConfig(
+        **shape, intermediate_size=48, num_hidden_layers=2, num_key_value_heads=2, head_dim=16,
+        sliding_window=32, tie_word_embeddings=False,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
+    yield "tiny-gemma3", 1, torch.float32, transformers.Gemma3TextConfig(
+        **shape, intermediate_size=48, num_hidden_layers=3, num_key_value_heads=1, head_dim=16,
+        sliding_window=32, query_pre_attn_scalar=24, final_logit_softcapping=8.0,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={
+            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+            "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}})
+    yield "tiny-gpt2", 1, torch.float32, transformers.GPT2Config(
+        **ends, n_embd=32, n_layer=2, n_head=4, n_positions=512)
+    yield "tiny-opt", 1, torch.float32, transformers.OPTConfig(
+        **shape, ffn_dim=64, num_hidden_layers=2)
+    yield "tiny-opt-post", 1, torch.float32, transformers.OPTConfig(
+        **shape, ffn_dim=64, num_hidden_layers=2, do_layer_norm_before=False,
+        word_embed_proj_dim=16)
+    yield "tiny-bloom", 1, torch.float32, transformers.BloomConfig(
+        **ends, hidden_size=36, n_layer=2, n_head=6, seq_length=512)
+
+
 def randomise(model, generator):
     """Weights that make each part of the model matter: sharp attention, uneven norms, biases."""
+    gemma = model.config.model_type.startswith("gemma")
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
-        if "norm" in name:
-            weight.data = 1 + 0.3 * noise
-        elif "bias" in name:
+        inputs = weight.shape[0] if ".c_" in name else weight.shape[-1]  # GPT-2's are transposed
+        if "bias" in name:
             weight.data = 0.5 * noise
-        elif "embed" in name:
+        elif "norm" in name or "ln_" in name:
+            weight.data = (0 if gemma else 1) + 0.3 * noise
+        elif any(part in name for part in ("embed", "wte", "wpe")):
             weight.data = 0.3 * noise
-        elif "q_proj" in name or "k_proj" in name:
-            weight.data = 1.5 * noise / math.sqrt(weight.shape[1])
+        elif any(part in name for part in ("q_proj", "k_proj", "c_attn", "query_key_value")):
+            weight.data = 1.5 * noise / math.sqrt(inputs)
         else:
-            weight.data = noise / math.sqrt(weight.shape[1])
+            weight.data = noise / math.sqrt(inputs)
 
 
 def write_tokenizer(directory, config):
@@ -258,7 +352,7 @@ def write_tokenizer(directory, config):
         json.dumps({"bos_token": special[0], "eos_token": special[1], "add_bos_token": False}))
 
 
-def tiny_fixture(name, seed, dtype, config, out):
+def tiny_fixture(name, seed, dtype, config, out, lengths):
     directory = out / name
     generator = torch.Generator().manual_seed(seed)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
@@ -270,15 +364,18 @@ def tiny_fixture(name, seed, dtype, config, out):
     weights.chmod(0o644)
     model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
     fixture = Fixture(model.eval(), weights, spread_ids(config.vocab_size, 8))
-    for length in TINY_LENGTHS:
+    for length in lengths:
         ids = torch.randint(config.vocab_size, (length,), generator=generator)
         fixture.add(f"{name}-{length}", ids.tolist())
     fixture.write(directory / "logits.bin")
+    tiny_gguf.write(model, directory, out / f"{name}-gguf")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=pathlib.Path, help="the GGUF file; none: tiny models only")
+    parser.add_argument("--model", type=pathlib.Path, help="the GGUF file of SmolLM2")
+    parser.add_argument("--gemma", type=pathlib.Path, help="that of Gemma 3")
+    parser.add_argument("--only", help="no other tiny model; an empty name: none")
     parser.add_argument("--out", type=pathlib.Path, required=True,
                         help="tests/data/reference; its prompts/ are read")
     parser.add_argument("--threads", type=int, default=2)
@@ -286,8 +383,13 @@ def main():
     torch.set_num_threads(arguments.threads)
     torch.set_grad_enabled(False)
     transformers.utils.logging.disable_progress_bar()
-    for name, seed, dtype, config in tiny_configs():
-        tiny_fixture(name, seed, dtype, config, arguments.out)
+    keep_softmax_in_double()
+    for configs, lengths in (tiny_configs(), TINY_LENGTHS), (later_configs(), TINY_WINDOW_LENGTHS):
+        for name, seed, dtype, config in configs:
+            if arguments.only in (None, name):
+                tiny_fixture(name, seed, dtype, config, arguments.out, lengths)
+    if arguments.gemma is not None:
+        gemma_fixture(arguments.gemma, arguments.out)
     if arguments.model is not None:
         real_fixture(arguments.model, arguments.out)
 

@@ -136,6 +136,18 @@ TEST_CASE("shapes: one KV head, as many as heads, a head of 128, heads wider tha
   }
 }
 
+TEST_CASE("sliding windows, within a segment of attention and over several") {
+  const TemporaryDirectory directory;
+  for (const std::uint32_t window : {20u, 300u}) {
+    const TinyModel model = make_tiny_model({.window = window, .type = DType::kQ8_0});
+    model.write_gguf(directory.path() / "model.gguf");
+    model.write_hugging_face(directory.path() / ("model-" + std::to_string(window)));
+    CAPTURE(window);
+    compare(model, directory.path() / "model.gguf", 330);
+    compare(model, directory.path() / ("model-" + std::to_string(window)), 60);
+  }
+}
+
 TEST_CASE("sequences that fill blocks and attention segments, and one more") {
   const TemporaryDirectory directory;
   const TinyModel model = make_tiny_model({.type = DType::kQ4_1});

@@ -38,7 +38,7 @@ std::vector<float> interleave_pairs(const std::vector<float>& rows, std::size_t 
 }  // namespace
 
 TEST_CASE("the reference gives the logits of transformers for each family") {
-  for (const std::filesystem::path& directory : tiny_directories()) {
+  for (const std::filesystem::path& directory : llama_directories()) {
     const Fixture fixture = read_fixture(directory / "logits.bin");
     const auto file = model::open_model(directory);
     const ModelTensors tensors = read_tensors(directory);
@@ -78,6 +78,6 @@ TEST_CASE("the reference reads both orders of RoPE pairs") {
 }
 
 TEST_CASE("a damaged fixture is refused") {
-  CHECK_THROWS_AS(read_fixture(tiny_directories()[0] / "config.json"), Error);
-  CHECK_THROWS_AS(read_fixture(tiny_directories()[0] / "missing.bin"), Error);
+  CHECK_THROWS_AS(read_fixture(llama_directories()[0] / "config.json"), Error);
+  CHECK_THROWS_AS(read_fixture(llama_directories()[0] / "missing.bin"), Error);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole chain, from a directory that transformers wrote to logits and greedy text, against
-// what transformers compute in float64 from the same directory.
+// The whole chain, from a model that transformers wrote, or a GGUF file of the same weights, to
+// logits and greedy text, against what transformers compute in float64 from the former.
 #include <algorithm>
 
 #include "engine/tiny_engine.h"
@@ -14,10 +14,10 @@ using namespace incipit;
 using namespace incipit::test;
 
 TEST_CASE("each family has the logits of transformers at every position, on every path") {
-  for (const std::filesystem::path& directory : tiny_directories()) {
-    const Fixture fixture = read_fixture(directory / "logits.bin");
+  for (const TinyFixture& tiny : tiny_fixtures()) {
+    const Fixture fixture = read_fixture(tiny.logits);
     for (const CpuPath path : cpu_paths()) {
-      EngineOptions options = EngineOptions::reference(directory);
+      EngineOptions options = EngineOptions::reference(tiny.model);
       options.cpu_path = path;
       options.threads = 1;
       ModelRunner runner(options);
@@ -29,7 +29,7 @@ TEST_CASE("each family has the logits of transformers at every position, on ever
           worst = std::max(worst, largest_difference(fixture, expected.rows[position], logits));
           ++rows;
         });
-        CAPTURE(expected.name, static_cast<int>(path), worst, fixture.tolerance());
+        CAPTURE(tiny.model.string(), expected.name, static_cast<int>(path), worst);
         CHECK(rows == expected.rows.size());
         CHECK(worst <= static_cast<double>(fixture.tolerance()));
       }
@@ -38,15 +38,15 @@ TEST_CASE("each family has the logits of transformers at every position, on ever
 }
 
 TEST_CASE("each family continues greedily as transformers do, on every path") {
-  for (const std::filesystem::path& directory : tiny_directories()) {
-    const Fixture fixture = read_fixture(directory / "logits.bin");
+  for (const TinyFixture& tiny : tiny_fixtures()) {
+    const Fixture fixture = read_fixture(tiny.logits);
     for (const CpuPath path : cpu_paths()) {
-      EngineOptions options = EngineOptions::reference(directory);
+      EngineOptions options = EngineOptions::reference(tiny.model);
       options.cpu_path = path;
       options.threads = 1;
       Engine engine(options);
       for (const FixtureCase& expected : fixture.cases) {
-        CAPTURE(expected.name, static_cast<int>(path));
+        CAPTURE(tiny.model.string(), expected.name, static_cast<int>(path));
         const auto continuation = expected.continuation();
         const GenerateResult result = engine.generate(
             expected.prompt_ids(), {.max_tokens = continuation.size(), .ignore_eos = true});
@@ -57,14 +57,14 @@ TEST_CASE("each family continues greedily as transformers do, on every path") {
 }
 
 TEST_CASE("scores and log-probabilities are those of transformers") {
-  for (const std::filesystem::path& directory : tiny_directories()) {
-    const Fixture fixture = read_fixture(directory / "logits.bin");
+  for (const TinyFixture& tiny : tiny_fixtures()) {
+    const Fixture fixture = read_fixture(tiny.logits);
     const auto tolerance = 2.0f * fixture.tolerance();  // of a logit and of a log-sum-exp
-    EngineOptions options = EngineOptions::reference(directory);
+    EngineOptions options = EngineOptions::reference(tiny.model);
     options.threads = 1;
     Engine engine(options);
     for (const FixtureCase& expected : fixture.cases) {
-      CAPTURE(expected.name);
+      CAPTURE(tiny.model.string(), expected.name);
       const std::size_t count = expected.continuation().size();
       const std::vector<float> scores = engine.score(expected.ids);
       const GenerateResult result = engine.generate(

@@ -41,10 +41,14 @@ class FakeDevice : public device::Device {
                                               ReadRows) override {
     refuse();
   }
-  void embed(const device::Weight&, std::span<const std::int32_t>, device::Matrix) override {
+  void embed(const device::Weight&, std::span<const std::int32_t>, float, device::Matrix) override {
     refuse();
   }
   void rms_norm(device::ConstMatrix, std::span<const float>, float, device::Matrix) override {
+    refuse();
+  }
+  void layer_norm(device::ConstMatrix, std::span<const float>, std::span<const float>, float,
+                  device::Matrix) override {
     refuse();
   }
   void matmul(device::ConstMatrix, std::span<const device::Product>) override { refuse(); }
@@ -52,7 +56,11 @@ class FakeDevice : public device::Device {
   void rope(device::Matrix, std::size_t, device::ConstMatrix, device::RopePairs) override {
     refuse();
   }
-  void swiglu(device::ConstMatrix, device::ConstMatrix, device::Matrix) override { refuse(); }
+  void activate(device::Activation, device::ConstMatrix, device::ConstMatrix,
+                device::Matrix) override {
+    refuse();
+  }
+  void soft_cap(device::Matrix, float) override { refuse(); }
   void append_kv(const device::KvPoolView&, std::size_t, device::ConstMatrix, device::ConstMatrix,
                  std::span<const device::KvSlot>) override {
     refuse();

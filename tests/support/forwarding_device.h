@@ -30,13 +30,17 @@ class ForwardingDevice final : public device::Device {
                                               std::size_t columns, ReadRows read) override {
     return device_->make_weight(type, rows, columns, read);
   }
-  void embed(const device::Weight& table, std::span<const std::int32_t> ids,
+  void embed(const device::Weight& table, std::span<const std::int32_t> ids, float scale,
              device::Matrix out) override {
-    device_->embed(table, ids, out);
+    device_->embed(table, ids, scale, out);
   }
   void rms_norm(device::ConstMatrix x, std::span<const float> weight, float epsilon,
                 device::Matrix out) override {
     device_->rms_norm(x, weight, epsilon, out);
+  }
+  void layer_norm(device::ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
+                  float epsilon, device::Matrix out) override {
+    device_->layer_norm(x, weight, bias, epsilon, out);
   }
   void matmul(device::ConstMatrix x, std::span<const device::Product> products) override {
     device_->matmul(x, products);
@@ -46,9 +50,11 @@ class ForwardingDevice final : public device::Device {
             device::RopePairs pairs) override {
     device_->rope(x, head_dim, angles, pairs);
   }
-  void swiglu(device::ConstMatrix gate, device::ConstMatrix up, device::Matrix out) override {
-    device_->swiglu(gate, up, out);
+  void activate(device::Activation activation, device::ConstMatrix gate, device::ConstMatrix up,
+                device::Matrix out) override {
+    device_->activate(activation, gate, up, out);
   }
+  void soft_cap(device::Matrix x, float cap) override { device_->soft_cap(x, cap); }
   void append_kv(const device::KvPoolView& pool, std::size_t layer, device::ConstMatrix k,
                  device::ConstMatrix v, std::span<const device::KvSlot> slots) override {
     device_->append_kv(pool, layer, k, v, slots);

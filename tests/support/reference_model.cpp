@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -87,16 +88,19 @@ void softmax(std::span<double> scores) {
   for (double& score : scores) score /= sum;
 }
 
-// Causal; query head h reads KV head h / (heads / kv_heads).
-Rows attention(const Rows& q, const Rows& k, const Rows& v, const model::ModelConfig& config) {
+// Causal, over the last `window` keys in a layer that has one; query head h reads KV head h /
+// (heads / kv_heads).
+Rows attention(const Rows& q, const Rows& k, const Rows& v, const model::ModelConfig& config,
+               std::size_t window) {
   const std::size_t dim = config.head_dim;
   const double scale = 1.0 / std::sqrt(static_cast<double>(dim));
   Rows out(q.rows, q.columns);
   for (std::size_t h = 0; h < config.heads; ++h) {
     const std::size_t kv = h / (config.heads / config.kv_heads) * dim;
     for (std::size_t i = 0; i < q.rows; ++i) {
-      std::vector<double> weights(i + 1);
-      for (std::size_t j = 0; j <= i; ++j) {
+      const std::size_t first = window > 0 && window <= i ? i + 1 - window : 0;
+      std::vector<double> weights(i + 1, -std::numeric_limits<double>::infinity());
+      for (std::size_t j = first; j <= i; ++j) {
         weights[j] = scale * dot(q.row(i).subspan(h * dim, dim), k.row(j).subspan(kv, dim));
       }
       softmax(weights);
@@ -118,7 +122,7 @@ class Reference {
     Rows x = embed(ids);
     for (std::size_t layer = 0; layer < config_.layers; ++layer) {
       const std::string prefix = "model.layers." + std::to_string(layer) + '.';
-      add(x, attention_branch(prefix, x));
+      add(x, attention_branch(prefix, x, config_.window_of(layer)));
       add(x, ffn_branch(prefix, x));
     }
     return product(norm(x, "model.norm"),
@@ -150,7 +154,7 @@ class Reference {
     return out;
   }
 
-  Rows attention_branch(const std::string& prefix, const Rows& x) const {
+  Rows attention_branch(const std::string& prefix, const Rows& x, std::size_t window) const {
     const Rows h = norm(x, prefix + "input_layernorm");
     Rows q = project(h, prefix + "self_attn.q");
     Rows k = project(h, prefix + "self_attn.k");
@@ -161,7 +165,7 @@ class Reference {
     }
     rotate(q, config_);
     rotate(k, config_);
-    return product(attention(q, k, v, config_), weight(prefix + "self_attn.o_proj"));
+    return product(attention(q, k, v, config_, window), weight(prefix + "self_attn.o_proj"));
   }
 
   Rows ffn_branch(const std::string& prefix, const Rows& x) const {

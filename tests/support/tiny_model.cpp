@@ -131,6 +131,10 @@ model::ModelConfig make_config(const TinyModelOptions& options, std::size_t voca
   config.qk_norm = options.family == Family::kQwen3;
   config.tied_output = options.tied;
   config.rope_pairs = device::RopePairs::kHalves;
+  if (options.window > 0) {
+    config.window = options.window;
+    config.windowed_layers.assign(options.layers, 1);
+  }
   const std::vector<double> factors = options.llama3_rope
                                           ? llama3_factors(options)
                                           : std::vector<double>(options.head_dim / 2, 1.0);

@@ -30,6 +30,7 @@ struct TinyModelOptions {
   std::size_t context = 512;
   float rope_base = 10000.0f;
   bool llama3_rope = false;  // scaled as kTinyRope says
+  std::uint32_t window = 0;  // keys that a row sees, of a LLaMA (which makes it a Mistral); 0: all
   bool tied = false;
   tensor::DType type = tensor::DType::kF32;          // of the matrices; vectors are F32
   std::optional<tensor::DType> embedding_type = {};  // none: as the other matrices

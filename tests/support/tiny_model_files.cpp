@@ -95,6 +95,7 @@ void add_config(GgufWriter& file, const TinyModel& model) {
   set("attention.key_length", config.head_dim);
   set("attention.value_length", config.head_dim);
   set("rope.dimension_count", config.head_dim);
+  if (config.window > 0) set("attention.sliding_window", config.window);
   file.set_f32(arch + "attention.layer_norm_rms_epsilon", config.norm_epsilon)
       .set_f32(arch + "rope.freq_base", model.options.rope_base);
 }
@@ -124,6 +125,10 @@ json config_json(const TinyModel& model) {
       {"torch_dtype", "float32"},
       {"vocab_size", config.vocabulary},
   };
+  if (config.window > 0) {
+    result["architectures"] = {"MistralForCausalLM"};
+    result["sliding_window"] = config.window;
+  }
   if (model.options.llama3_rope) {
     result["rope_scaling"] = {{"rope_type", "llama3"},
                               {"factor", kTinyRope.factor},

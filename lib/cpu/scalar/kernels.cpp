@@ -11,9 +11,11 @@ const Kernels& scalar_kernels() noexcept {
       .round_rows = nullptr,
       .product = scalar::product,
       .rms_norm = scalar::rms_norm,
+      .layer_norm = scalar::layer_norm,
       .add = scalar::add,
       .rope = scalar::rope,
-      .swiglu = scalar::swiglu,
+      .activate = scalar::activate,
+      .soft_cap = scalar::soft_cap,
       .append_kv = scalar::append_kv,
   };
   return kKernels;

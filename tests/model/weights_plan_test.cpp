@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weights_plan.h"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/model_file.h"
+#include "model/safetensors.h"
+#include "support/catch.h"
+#include "support/recording_device.h"
+#include "support/safetensors_writer.h"
+#include "support/temporary_directory.h"
+#include "support/unreadable.h"
+
+namespace incipit::model {
+namespace {
+
+using test::RecordingDevice;
+using test::SafetensorsWriter;
+
+std::filesystem::path fixture(const std::string& name) {
+  return std::filesystem::path(INCIPIT_TEST_DATA) / "reference" / name;
+}
+
+// Each weight's bytes, in an order of its own.
+std::vector<std::string> parts_of(const ModelWeights& weights) {
+  std::vector<std::string> parts;
+  const auto matrix = [&](const std::unique_ptr<device::Weight>& weight) {
+    parts.push_back(weight ? RecordingDevice::recorded(weight).bytes : "");
+  };
+  const auto vector = [&](const device::Buffer& buffer) {
+    parts.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.bytes());
+  };
+  const auto norm = [&](const NormWeights& both) {
+    vector(both.weight);
+    vector(both.bias);
+  };
+  for (const auto* weight : {&weights.embedding, &weights.positions, &weights.output}) {
+    matrix(*weight);
+  }
+  norm(weights.embedding_norm);
+  norm(weights.final_norm);
+  for (const LayerWeights& layer : weights.layers) {
+    for (const auto* weight :
+         {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+      matrix(*weight);
+    }
+    for (const auto* bias : {&layer.q_bias, &layer.k_bias, &layer.v_bias, &layer.output_bias,
+                             &layer.up_bias, &layer.down_bias}) {
+      vector(*bias);
+    }
+    for (const auto* both : {&layer.attention_norm, &layer.after_attention_norm, &layer.ffn_norm,
+                             &layer.after_ffn_norm, &layer.q_norm, &layer.k_norm}) {
+      norm(*both);
+    }
+  }
+  return parts;
+}
+
+ModelWeights load(const std::filesystem::path& path) {
+  RecordingDevice device;
+  return open_model(path)->load_weights(device, {});
+}
+
+// A directory's tensors under other names, with its other files as they are.
+void rename_tensors(const std::filesystem::path& from, const std::filesystem::path& to,
+                    const std::function<std::string(const std::string&)>& rename,
+                    const std::vector<std::string>& extra = {}) {
+  std::filesystem::create_directories(to);
+  for (const char* file : {"config.json", "tokenizer.json"}) {
+    std::filesystem::copy_file(from / file, to / file);
+  }
+  const TensorSource source = open_safetensors(from);
+  SafetensorsWriter writer;
+  for (const TensorInfo& tensor : source.tensors()) {
+    std::string bytes(tensor.bytes, '\0');
+    source.read(tensor, 0, std::as_writable_bytes(std::span(bytes)));
+    writer.add(rename(tensor.name), test::safetensors_type(tensor.type),
+               {tensor.shape.begin(), tensor.shape.end()}, bytes);
+  }
+  for (const std::string& name : extra)
+    writer.add(name, "F32", {1, 1, 2, 2}, std::string(16, '\0'));
+  writer.write(to / "model.safetensors");
+}
+
+TEST_CASE("Both files of a model give the same parts, however they lie in its tensors") {
+  // GPT-2's are transposed in one of them, BLOOM's lie head by head, Gemma's norms count from one.
+  const std::string name = GENERATE(as<std::string>(), "tiny-gpt2", "tiny-bloom", "tiny-gemma3");
+  const ModelWeights directory = load(fixture(name));
+  const ModelWeights gguf = load(fixture(name + "-gguf/model.gguf"));
+  CHECK(parts_of(directory) == parts_of(gguf));
+  CHECK(directory.parameters == gguf.parameters);
+}
+
+TEST_CASE("An OPT of 350 million has matrices around it and no norm behind") {
+  const ModelWeights weights = load(fixture("tiny-opt-post"));
+  REQUIRE(weights.project_in != nullptr);
+  REQUIRE(weights.project_out != nullptr);
+  CHECK(weights.project_in->rows() == 32);
+  CHECK(weights.project_in->columns() == 16);
+  CHECK(weights.project_out->rows() == 16);
+  CHECK(weights.embedding->columns() == 16);
+  CHECK(weights.positions->rows() == 514);
+  CHECK(weights.final_norm.weight.bytes() == 0);
+  CHECK(load(fixture("tiny-opt")).project_in == nullptr);
+}
+
+TEST_CASE("A prefix that all tensors lack is not needed, and masks are not either") {
+  const test::TemporaryDirectory directory;
+  const auto without = [](const std::string& name) { return name.substr(name.find(".") + 1); };
+  rename_tensors(fixture("tiny-gpt2"), directory.path() / "plain", without,
+                 {"h.0.attn.bias", "h.1.attn.masked_bias"});
+  CHECK(parts_of(load(directory.path() / "plain")) == parts_of(load(fixture("tiny-gpt2"))));
+
+  const auto some = [&](const std::string& name) {
+    return name.ends_with("bias") ? name : without(name);
+  };
+  rename_tensors(fixture("tiny-gpt2"), directory.path() / "mixed", some);
+  test::check_unreadable("bias', which a gpt2 model needs, is missing",
+                         [&] { return load(directory.path() / "mixed").parameters; });
+  const auto same = [](const std::string& name) { return name; };
+  rename_tensors(fixture("tiny-gpt2"), directory.path() / "more", same,
+                 {"transformer.h.0.adapter"});
+  test::check_unreadable("'transformer.h.0.adapter' has no place",
+                         [&] { return load(directory.path() / "more").parameters; });
+}
+
+TEST_CASE("Rows are chosen in runs") {
+  const RowChoice heads = {.first = 4, .count = 6, .run = 2, .stride = 10};
+  const std::vector<std::uint64_t> expected = {4, 5, 14, 15, 24, 25};
+  for (std::size_t r = 0; r < expected.size(); ++r) CHECK(heads.row(r) == expected[r]);
+}
+
+}  // namespace
+}  // namespace incipit::model
