@@ -203,7 +203,7 @@ sample_kernel(SampleParams params) {
 }
 
 inline void sample(Stream stream, const SampleParams& params) {
-  launch(stream, {.blocks_x = params.rows, .threads = 1024}, &sample_kernel<1024>, params);
+  launch(stream, {.blocks_x = params.rows, .threads = 512}, &sample_kernel<512>, params);
 }
 
 }  // namespace incipit::cuda

@@ -6,6 +6,6 @@
 namespace incipit::cuda {
 
 template __global__ void adjust_logits_kernel<256>(AdjustLogitsParams);
-template __global__ void sample_kernel<1024>(SampleParams);
+template __global__ void sample_kernel<512>(SampleParams);
 
 }  // namespace incipit::cuda

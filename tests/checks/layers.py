@@ -31,6 +31,14 @@ ALLOWED = {
 DEVICE_KINDS = {"cpu", "cuda"}
 NAMES_DEVICES = pathlib.PurePath("lib/engine/make_device.cpp")
 
+# What of CUDA only some files may name: a pattern, who may, and why.
+CUDA_RULES = [
+    (re.compile(r"\basm\b"), ("cuda/prim/",), "inline PTX belongs to cuda/prim"),
+    (re.compile(r"<simt/"), ("cuda/prim/platform.cuh",), "the emulator is behind cuda/prim"),
+    (re.compile(r"<cuda_runtime|\bcuda(Malloc|Free|Memcpy|Stream|Event|Graph|Launch|Get|Set)\w*\("),
+     ("cuda/prim/", "cuda/runtime"), "the runtime API belongs to cuda/runtime.h"),
+]
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 MODULE_CALL = re.compile(r"incipit_(?:module|kernels)\(\s*(\w+)([^)]*)\)")
 KEYWORDS = {"DEPENDS", "LIBRARIES", "HEADERS"}
@@ -72,6 +80,14 @@ def check_library_file(path, module, included, depends) -> list[str]:
     return findings
 
 
+def check_cuda_file(path: pathlib.PurePath, text: str) -> list[str]:
+    return [
+        f"{path}: {why}"
+        for pattern, places, why in CUDA_RULES
+        if not str(path).startswith(places) and pattern.search(text)
+    ]
+
+
 def check(root: pathlib.Path) -> list[str]:
     findings, depends = [], {}
     for absolute in cxx_files(root):
@@ -84,7 +100,10 @@ def check(root: pathlib.Path) -> list[str]:
             depends[module] = declared_depends(root, module)
             for extra in sorted(depends[module] - ALLOWED[module]):
                 findings.append(f"{path.parent}/CMakeLists.txt: may not DEPEND on {extra}")
-        for quote, included in INCLUDE.findall(absolute.read_text()):
+        text = absolute.read_text()
+        if module == "cuda":
+            findings += check_cuda_file(path, text)
+        for quote, included in INCLUDE.findall(text):
             first = included.split("/")[0]
             if module and quote == '"':
                 findings += check_library_file(path, module, included, depends[module])

@@ -83,6 +83,17 @@ class LayersTest(Tree):
         self.write("tests/a.cpp", '#include "kv/a.h"\n')
         self.assertFinds(layers.check(self.root), "not kv/a.h", "not base/b.h")
 
+    def test_knows_the_kernels_and_what_they_may_name(self):
+        self.write("cuda/CMakeLists.txt", "incipit_kernels(cuda DEPENDS base)")
+        self.write("cuda/prim/platform.cuh", '#include <simt/device.h>\n  asm("");\n')
+        self.write("cuda/runtime.cpp", "#include <cuda_runtime.h>\n")
+        self.write("cuda/kernels/a.cuh", '#include "cuda/prim/b.cuh"\n#include "base/b.h"\n')
+        self.assertFinds(layers.check(self.root))
+        self.write("cuda/kernels/a.cuh", '#include <simt/a.h>\n#include "kv/a.h"\nasm("");\n')
+        self.write("cuda/launch/a.cu", "cudaMalloc(&p, 1);")
+        self.assertFinds(layers.check(self.root), "inline PTX", "the emulator is",
+                         "cuda may not include kv/a.h", "the runtime API")
+
 
 class SourcesTest(Tree):
     def test_accepts_good_files(self):
