@@ -7,8 +7,7 @@
 #include <functional>
 
 #include "simt/access_log.h"
-#include "simt/lane.h"
-#include "simt/types.h"
+#include "simt/thread_info.h"
 
 // What a kernel under emulation calls: the counterparts of CUDA's built-ins and of a few PTX
 // instructions. Everything that touches memory of the kernel is inline, so that the sanitizers see

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simt/scheduler.h"
-
+#include <algorithm>
 #include <set>
 
 #include "cuda/prim/atomic.cuh"
