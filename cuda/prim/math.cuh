@@ -36,6 +36,15 @@ INCIPIT_DEVICE float divide_rn(float a, float b) {
 #endif
 }
 
+/// The larger one; NaN counts as nothing.
+INCIPIT_DEVICE float max_f32(float a, float b) {
+#if INCIPIT_CUDA_EMULATED
+  return a > b || b != b ? a : b;
+#else
+  return fmaxf(a, b);
+#endif
+}
+
 INCIPIT_DEVICE float infinity() { return bit_cast<float>(0x7f800000u); }
 
 /// The nearest whole number, ties to even, for |x| < 2^22.

@@ -12,12 +12,17 @@
 #define INCIPIT_CUDA_EMULATED 0
 #include <cuda_runtime.h>
 #define INCIPIT_DEVICE __device__ __forceinline__
+#define INCIPIT_HOST_DEVICE __host__ __device__
 #define INCIPIT_KERNEL(threads) __global__ void __launch_bounds__(threads)
+// Before a loop whose index must become constant, because it picks registers.
+#define INCIPIT_UNROLL _Pragma("unroll")
 #else
 #define INCIPIT_CUDA_EMULATED 1
 #include <simt/device.h>
 #define INCIPIT_DEVICE inline __attribute__((always_inline))
+#define INCIPIT_HOST_DEVICE
 #define INCIPIT_KERNEL(threads) inline void
+#define INCIPIT_UNROLL
 #endif
 
 /// Declares an object or array in the shared memory of the block: INCIPIT_SHARED(float[32], sums).
