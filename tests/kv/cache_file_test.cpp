@@ -247,7 +247,7 @@ TEST_CASE("labels are saved too") {
 
 TEST_CASE("cache files survive mutations, sealed ones as well") {
   fuzz::run_corpus(fuzz::kCacheFile, "cache_file");
-  fuzz::run_mutations(fuzz::kCacheFile, 2000);
+  fuzz::run_mutations(fuzz::kCacheFile, 500);
 }
 
 }  // namespace
