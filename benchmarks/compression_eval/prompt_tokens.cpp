@@ -32,6 +32,7 @@ std::size_t PromptTokens::count(std::span<const Message> prompt) const {
 
 std::size_t PromptTokens::shared(std::span<const Message> prompt,
                                  std::span<const Message> sent) const {
+  if (sent.empty()) return 0;
   std::size_t tokens = 0;
   if (engine_ != nullptr) {
     const std::vector<incipit::TokenId> now = engine_->tokenize(prompt);

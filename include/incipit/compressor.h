@@ -50,9 +50,9 @@ struct CompressorOptions {
   CompressionPolicy policy = CompressionPolicy::kFrozenSegments;  ///< See there.
 
   /// A compaction leaves about this share of the budget in use.
-  double low_watermark = 0.5;
+  double low_watermark = 0.45;
   /// More may stay than low_watermark says, as long as so many turns still have room.
-  std::size_t headroom_turns = 48;
+  std::size_t headroom_turns = 64;
   std::size_t min_reclaim = 256;  ///< Tokens that a compaction frees at least, where it can.
   double segment_ratio = 0.25;    ///< Length of a frozen segment against what it stands for.
   double frozen_cap = 0.5;        ///< Share of the budget above which frozen segments are merged.

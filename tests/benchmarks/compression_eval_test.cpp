@@ -225,3 +225,15 @@ TEST_CASE("compression_eval says what is wrong") {
   CHECK(outcome.err.find("no turn has the id") != std::string::npos);
   CHECK(eval.run({"--help"}).out.find("--all-policies") != std::string::npos);
 }
+
+TEST_CASE("compression_eval counts as a model does") {
+  const TinyModelOnDisk model;
+  const Eval eval;
+  const json by_model = eval.result(
+      long_chat(), {"--model", model.path(), "--budget", "1500", "--policy", "frozen_segments"});
+  CHECK(by_model.at("turns") == 60);
+  CHECK(by_model.at("token_hit_ratio") > 0.8);
+  CHECK(by_model.at("evidence_recall") == 1.0);
+  const json roughly = eval.result(long_chat(), {"--budget", "1500"});
+  CHECK(by_model.at("prefilled_tokens_per_turn") != roughly.at("prefilled_tokens_per_turn"));
+}

@@ -117,5 +117,56 @@ TEST_CASE("what is said twice is quoted once, and the order wins") {
   CHECK(asked == 1);
 }
 
+TEST_CASE("what must not be compressed is quoted whole, or not at all") {
+  HistoryChat chat(plain_options(CompressionPolicy::kFrozenSegments, 1000));
+  Message whole;
+  whole.text = "The lamp of Ada is red. The door is green. The roof is blue and old.";
+  whole.no_compress = true;
+  chat.add(whole);
+  chat.add(Role::kAssistant, "It was noted on 5 May. And so was the door. And the roof.");
+  chat.add(Role::kUser, "Go on.");
+  bool kept = false, dropped = false;
+  for (std::size_t room = 20; room < 80; ++room) {
+    Draft draft = chat.draft();
+    draft.replace(0, 2, room);
+    bool holds = false;
+    for (const Quote& quote : draft.segments[0]->quotes) {
+      if (quote.entry != 0) continue;
+      CHECK(quote.text == whole.text);
+      holds = true;
+    }
+    (holds ? kept : dropped) = true;
+  }
+  CHECK(kept);
+  CHECK(dropped);
+}
+
+TEST_CASE("orders stand behind a Summarizer's text, which must be shorter than what it tells") {
+  CompressorOptions options = plain_options(CompressionPolicy::kFrozenSegments, 1000);
+  std::string summary = "They spoke of lamps.";
+  options.summarizer = [&summary](const SummaryRequest&) { return summary; };
+  HistoryChat chat(options);
+  Message marked;
+  marked.text = "Mind the gap.";
+  marked.constraint = true;
+  chat.add(marked);
+  chat.add(Role::kAssistant, "The lamp is red, I would say, and the other one is green.");
+  chat.add(Role::kUser, "Never shout. The lamps are nice, and so are all the others that we saw.");
+  chat.add(Role::kAssistant, "We saw very many of them, and each was nicer than the one before.");
+  chat.add(Role::kUser, "Go on.");
+  Draft draft = chat.draft();
+  draft.replace(0, 4, 500);
+  const Segment& told = *draft.segments[0];
+  CHECK(told.summary == summary);
+  CHECK(told.message.text.find("- Mind the gap.") != std::string::npos);
+  CHECK(told.message.text.find("- Never shout.") != std::string::npos);
+  // As long as what it stands for, though there is room.
+  summary = std::string(4 * (chat.draft().loose_tokens(0, 4) + 20), 'x');
+  Draft refused = chat.draft();
+  refused.replace(0, 4, 500);
+  CHECK(refused.segments[0]->summary.empty());
+  CHECK(refused.segments[0]->message.text.find("- Never shout.") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace incipit::test
