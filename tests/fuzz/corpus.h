@@ -2,34 +2,39 @@
 #ifndef INCIPIT_TESTS_FUZZ_CORPUS_H_
 #define INCIPIT_TESTS_FUZZ_CORPUS_H_
 
-#include <filesystem>
+#include <cstddef>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "fuzz/target.h"
 #include "support/catch.h"
 
 namespace incipit::fuzz {
 
-inline std::string from_hex(const std::string& digits) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
-/// Runs the inputs that libFuzzer has found to reach something new: tests/data/fuzz/<name>.hex, one
-/// in each line.
+/// Runs the inputs of tests/data/fuzz/<name>.corpus (pack_corpus.py) again.
 inline void run_corpus(const Target& target, const std::string& name) {
-  std::ifstream in(std::filesystem::path(INCIPIT_TEST_DATA) / "fuzz" / (name + ".hex"));
-  REQUIRE(in.is_open());
-  std::size_t inputs = 0;
-  for (std::string line; std::getline(in, line); ++inputs) {
-    INFO("line " << inputs + 1);
-    target.run(from_hex(line));
+  std::ifstream file(std::string(INCIPIT_TEST_DATA "/fuzz/") + name + ".corpus", std::ios::binary);
+  REQUIRE(file);
+  const std::string packed{std::istreambuf_iterator<char>(file), {}};
+  std::string_view rest = packed;
+  std::size_t count = 0;
+  while (!rest.empty()) {
+    constexpr std::size_t kLengthBytes = 4;
+    REQUIRE(rest.size() >= kLengthBytes);
+    std::size_t size = 0;
+    for (std::size_t i = kLengthBytes; i-- > 0;) {
+      size = size << 8 | static_cast<unsigned char>(rest[i]);
+    }
+    rest.remove_prefix(kLengthBytes);
+    REQUIRE(size <= rest.size());
+    INFO("input " << count);
+    target.run(rest.substr(0, size));
+    rest.remove_prefix(size);
+    ++count;
   }
-  CHECK(inputs > 0);
+  CHECK(count >= 10);
 }
 
 }  // namespace incipit::fuzz
