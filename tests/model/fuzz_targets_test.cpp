@@ -7,6 +7,7 @@ namespace incipit::fuzz {
 namespace {
 
 TEST_CASE("chat templates and conversations survive mutations") { run_mutations(kChat, 20000); }
+TEST_CASE("chat templates and conversations that a fuzzer found") { run_corpus(kChat, "chat"); }
 TEST_CASE("config.json survives mutations") { run_mutations(kConfigJson, 4000); }
 TEST_CASE("GGUF files survive mutations") { run_mutations(kGguf, 4000); }
 TEST_CASE("safetensors files survive mutations") { run_mutations(kSafetensors, 8000); }

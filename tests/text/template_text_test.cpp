@@ -10,8 +10,7 @@ TEST_CASE("code loses its freedoms of writing, literals lose nothing") {
   const TemplateText text(
       "a {# 'no' {{ #}{%- if message[\"role\"] == 'x y' %} 'outside' {{ \"it's\\n\" + "
       "message['content']|trim}}");
-  CHECK(text.code() ==
-        "a{%-ifmessage.role=='x y'%}'outside'{{'it's\\n'+message.content|trim}}");
+  CHECK(text.code() == "a{%-ifmessage.role=='x y'%}'outside'{{'it's\\n'+message.content|trim}}");
   CHECK(text.literals().size() == 4);  // with the names of the subscripts
   CHECK(text.literal("x y") == "x y");
   CHECK(text.literal("it") == "it's\n");
