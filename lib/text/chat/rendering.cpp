@@ -85,7 +85,11 @@ std::vector<Message> fold_systems(std::span<const Message> conversation) {
   std::optional<std::string> front;  // of the next message of the user
   for (const Message& message : conversation) {
     if (message.role == Role::kSystem) {
-      front = front ? *front + "\n\n" + message.text : message.text;
+      if (front) {
+        front->append("\n\n").append(message.text);
+      } else {
+        front = message.text;
+      }
       continue;
     }
     messages.push_back(message);
