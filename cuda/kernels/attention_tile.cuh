@@ -2,8 +2,7 @@
 #ifndef INCIPIT_CUDA_KERNELS_ATTENTION_TILE_CUH_
 #define INCIPIT_CUDA_KERNELS_ATTENTION_TILE_CUH_
 
-#include "cuda/kernels/attention_params.cuh"
-#include "cuda/kernels/kv_tile.cuh"
+#include "cuda/kernels/attention_rows.cuh"
 #include "cuda/prim/launch.cuh"
 #include "cuda/prim/mma.cuh"
 #include "cuda/prim/warp.cuh"
@@ -30,14 +29,11 @@ struct AttentionShape {
   static constexpr unsigned kThreads = prim::kWarpLanes * kRowWarps * kColumnWarps;
 };
 
-/// What a block knows of one of its rows.
-struct alignas(16) AttentionRow {
-  std::uint32_t batch_row, head, position;
-  std::uint32_t first_state;  // kWhole: the row has no other items
-};
-
 template <class T, class Stored, unsigned kDim, class Shape>
-class AttentionTile {
+class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
+  using Rows = AttentionRows<Shape::kRows, Shape::kThreads>;
+  using Rows::count_, Rows::key_begin_, Rows::key_end_, Rows::params_, Rows::rows_;
+  using Rows::larger, Rows::smaller, Rows::first_visible;
   static constexpr unsigned kTileKeys = tile_keys(kDim);
   using Loader = KvTileLoader<T, Stored, kDim, kTileKeys, Shape::kThreads>;
   static constexpr bool kInt8 = Loader::kInt8;
@@ -49,19 +45,18 @@ class AttentionTile {
   static constexpr bool kRagged = kWarpPairs * Shape::kColumnWarps != kPairs;
   static constexpr unsigned kKeyTiles = kTileKeys / 8;  // fragments of scores
   static constexpr std::uint32_t kWhole = device::AttentionPlan::kWhole;
-  static_assert(kDim % 16 == 0 && sizeof(AttentionRow) == 16 && sizeof(SoftmaxState) == 8);
+  static_assert(kDim % 16 == 0 && sizeof(SoftmaxState) == 8);
 
  public:
   static constexpr unsigned kQueryBytes = Shape::kRows * kPitch * 2;
   static constexpr unsigned kScalesBytes = kInt8 ? kTileKeys * 4 : 0;
-  static constexpr unsigned kRowsBytes = Shape::kRows * 16;
   static constexpr unsigned kTotalsBytes = 2 * kRowTiles * kThreads * 8;
   static constexpr unsigned kSharedBytes = kQueryBytes + 2 * Loader::kTileBytes +
-                                           Loader::kStageBytes + 2 * kScalesBytes + kRowsBytes +
+                                           Loader::kStageBytes + 2 * kScalesBytes + Rows::kBytes +
                                            kTotalsBytes;
 
   INCIPIT_DEVICE AttentionTile(const PagedAttentionParams& params, unsigned char* shared)
-      : params_(params) {
+      : Rows(params) {
     const auto take = [&](unsigned bytes) {
       unsigned char* const part = shared;
       shared += bytes;
@@ -73,25 +68,24 @@ class AttentionTile {
     stage_ = take(Loader::kStageBytes);
     k_scales_ = reinterpret_cast<float*>(take(kScalesBytes));
     v_scales_ = reinterpret_cast<float*>(take(kScalesBytes));
-    rows_ = reinterpret_cast<AttentionRow*>(take(kRowsBytes));
+    rows_ = reinterpret_cast<AttentionRow*>(take(Rows::kBytes));
     totals_ = reinterpret_cast<SoftmaxState*>(take(kTotalsBytes));
   }
 
   INCIPIT_DEVICE void run() {
-    find_rows();
-    find_keys();
-    write_empty_states();
-    if (key_begin_ >= key_end_) return write_zeros();
+    Rows::find();
+    Rows::write_empty_states();
+    if (key_begin_ >= key_end_) return Rows::write_zeros(kDim);
     load_queries();
     start_state();
     bool first = true;
-    Loader::issue(plane(params_.k_offset), key_begin_, k_, stage_, k_scales_);
+    Loader::issue(Rows::plane(params_.k_offset), key_begin_, k_, stage_, k_scales_);
     prim::commit_copies();
     for (unsigned key = key_begin_; key < key_end_; key += kTileKeys) {
       prim::wait_copies<0>();
       Loader::unpack(stage_, k_);
       prim::sync_threads();  // K is here, and V is free
-      Loader::issue(plane(params_.v_offset), key, v_, stage_, v_scales_);
+      Loader::issue(Rows::plane(params_.v_offset), key, v_, stage_, v_scales_);
       prim::commit_copies();
       float s[kRowTiles][kKeyTiles][4];
       if (has_rows()) multiply_keys(s);
@@ -100,7 +94,7 @@ class AttentionTile {
       prim::sync_threads();  // V is here, and K is free
       const unsigned next = key + kTileKeys;
       if (next < key_end_) {
-        Loader::issue(plane(params_.k_offset), next, k_, stage_, k_scales_);
+        Loader::issue(Rows::plane(params_.k_offset), next, k_, stage_, k_scales_);
       }
       prim::commit_copies();
       if (has_rows()) {
@@ -117,10 +111,6 @@ class AttentionTile {
   }
 
  private:
-  static INCIPIT_DEVICE unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
-  static INCIPIT_DEVICE unsigned larger(unsigned a, unsigned b) { return a > b ? a : b; }
-
-  INCIPIT_DEVICE unsigned kv_head() const { return prim::block_y(); }
   /// Rows of the tile that this lane's fragments hold: 2 per row tile, i = 2 * tile + half.
   INCIPIT_DEVICE unsigned lane_row(unsigned i) const {
     const unsigned row_warp = prim::warp() % Shape::kRowWarps;
@@ -134,61 +124,6 @@ class AttentionTile {
   /// The pairs of value columns of this warp; the last warps may have fewer.
   INCIPIT_DEVICE bool has_pair(unsigned i) const { return pair_of(i) < kPairs; }
   INCIPIT_DEVICE unsigned pair_of(unsigned i) const { return column_warp() * kWarpPairs + i; }
-
-  INCIPIT_DEVICE KvPlane plane(std::int64_t offset) const {
-    return {params_.pool + offset + kv_head() * params_.head_bytes, params_.block_bytes,
-            params_.plan.blocks + first_block_, item_begin_, key_end_};
-  }
-
-  /// Who the rows are. Others than the tile's own see no key.
-  INCIPIT_DEVICE void find_rows() {
-    const AttentionTileRef* const tile = params_.tiles + prim::block_x();
-    const device::AttentionItem* const item = params_.plan.items + prim::load_constant(&tile->item);
-    const unsigned group = params_.heads / params_.kv_heads;
-    const unsigned tile_row = prim::load_constant(&tile->first_row);
-    const std::uint32_t* const rows = params_.plan.rows + prim::load_constant(&item->first_row);
-    count_ = smaller(Shape::kRows, prim::load_constant(&item->row_count) * group - tile_row);
-    for (unsigned r = prim::thread_x(); r < count_; r += kThreads) {
-      AttentionRow row;
-      row.batch_row = prim::load_constant(rows + (tile_row + r) / group);
-      row.head = kv_head() * group + (tile_row + r) % group;
-      row.position = prim::load_constant(params_.plan.positions + row.batch_row);
-      const std::uint32_t split = prim::load_constant(params_.plan.split_index + row.batch_row);
-      row.first_state = kWhole;
-      if (split != kWhole) {
-        row.first_state = prim::load_constant(&params_.plan.split_rows[split].first_state);
-      }
-      prim::shared_store(rows_ + r, row);
-    }
-    segment_begin_ = prim::load_constant(&item->segment_begin);
-    segment_end_ = prim::load_constant(&item->segment_end);
-    first_block_ = prim::load_constant(&item->first_block);
-    item_begin_ = segment_begin_ * params_.plan.segment_tokens;
-    constexpr auto kTokens = static_cast<unsigned>(device::kBlockTokens);
-    key_end_ = smaller(segment_end_ * params_.plan.segment_tokens,
-                       item_begin_ + prim::load_constant(&item->block_count) * kTokens);
-    prim::sync_threads();
-  }
-
-  /// The keys that any of the rows sees, from a whole tile on.
-  INCIPIT_DEVICE void find_keys() {
-    unsigned lowest = ~0u, highest = 0;
-    for (unsigned r = prim::lane(); r < count_; r += prim::kWarpLanes) {
-      const AttentionRow row = prim::shared_load(rows_ + r);  // whole, for the banks' sake
-      lowest = smaller(lowest, row.position);
-      highest = larger(highest, row.position);
-    }
-    lowest_ = prim::reduce_lanes(lowest, smaller);
-    highest_ = prim::reduce_lanes(highest, larger);
-    key_end_ = smaller(key_end_, highest_ + 1);
-    key_begin_ = larger(item_begin_, first_visible(lowest_) / kTileKeys * kTileKeys);
-  }
-
-  /// The first key that a row at this position sees.
-  INCIPIT_DEVICE unsigned first_visible(unsigned position) const {
-    const unsigned window = params_.window;
-    return window == 0 || position < window ? 0 : position + 1 - window;
-  }
 
   /// The queries, rounded, where ldmatrix wants them; zeros for rows that are none.
   INCIPIT_DEVICE void load_queries() {
@@ -286,8 +221,8 @@ class AttentionTile {
   /// to the new maximum.
   INCIPIT_DEVICE void finish_scores(float (&s)[kRowTiles][kKeyTiles][4], unsigned first_key) {
     if (params_.soft_cap > 0.0f || params_.alibi_slopes != nullptr) bend_scores(s, first_key);
-    if (first_key + kTileKeys > smaller(lowest_ + 1, key_end_) ||
-        first_key < first_visible(highest_)) {
+    if (first_key + kTileKeys > smaller(Rows::lowest_ + 1, key_end_) ||
+        first_key < first_visible(Rows::highest_)) {
       mask_scores(s, first_key);
     }
     float shrink[2 * kRowTiles];
@@ -427,7 +362,7 @@ class AttentionTile {
       const SoftmaxState state = {max_[i], sum_[i / 2][i % 2 * 2]};
       if (row.first_state != kWhole) {
         if (segment > row.position / params_.plan.segment_tokens) continue;
-        const std::int64_t slot = state_of(row, segment);
+        const std::int64_t slot = Rows::state_of(row, segment);
         if (prim::lane() % 4 == 0 && column_warp() == 0) {
           prim::store(params_.states + slot, state);
         }
@@ -471,36 +406,6 @@ class AttentionTile {
     }
   }
 
-  INCIPIT_DEVICE std::int64_t state_of(const AttentionRow& row, unsigned segment) const {
-    const std::int64_t state = static_cast<std::int64_t>(row.first_state) + segment;
-    return state * params_.heads + row.head;
-  }
-
-  /// States of the item's segments of which no row sees a key, for the merge kernel.
-  INCIPIT_DEVICE void write_empty_states() const {
-    const unsigned tokens = params_.plan.segment_tokens;
-    for (unsigned segment = segment_begin_; segment < segment_end_; ++segment) {
-      const unsigned begin = larger(segment * tokens, key_begin_);
-      if (begin < smaller((segment + 1) * tokens, key_end_)) continue;
-      for (unsigned r = prim::thread_x(); r < count_; r += kThreads) {
-        const AttentionRow row = prim::shared_load(rows_ + r);
-        if (row.first_state == kWhole || segment > row.position / tokens) continue;
-        prim::store(params_.states + state_of(row, segment), {-prim::infinity(), 0.0f});
-      }
-    }
-  }
-
-  /// The result of rows that see no key.
-  INCIPIT_DEVICE void write_zeros() const {
-    for (unsigned i = prim::thread_x(); i < count_ * kDim; i += kThreads) {
-      const AttentionRow row = prim::shared_load(rows_ + i / kDim);
-      if (row.first_state != kWhole) continue;
-      prim::store(params_.out + row.batch_row * params_.out_stride + row.head * kDim + i % kDim,
-                  0.0f);
-    }
-  }
-
-  const PagedAttentionParams& params_;
   // Shared memory.
   T* q_;                  // [kRows, kPitch]
   T* k_;                  // [kTileKeys, kPitch]
@@ -508,14 +413,7 @@ class AttentionTile {
   unsigned char* stage_;  // int8 only
   float* k_scales_;       // [kTileKeys]
   float* v_scales_;       // [kTileKeys]
-  AttentionRow* rows_;    // [count_]
   SoftmaxState* totals_;  // [2 * kRowTiles][kThreads] of the segments behind: a lane's own
-  // The tile.
-  unsigned count_;                        // of rows
-  unsigned segment_begin_, segment_end_;  // of the item
-  unsigned first_block_, item_begin_;     // the item's block list, and its first key
-  unsigned key_begin_, key_end_;          // keys that the tile's rows see
-  unsigned lowest_, highest_;             // positions of its rows
   // The state of the segment.
   float max_[2 * kRowTiles];  // by row
   float sum_[kRowTiles][4];   // a fragment whose columns are all the same
