@@ -8,10 +8,10 @@ set -eu
 cd "$(dirname -- "$0")/.."
 
 cmake/install_packages.sh
-if ! model=$(cmake/fetch_model.sh); then
-  echo "tests/run.sh: the tests that need the real model will skip" >&2
-  model=""
-fi
-cmake --preset release -DINCIPIT_TEST_MODEL="$model"
+fetch() {
+  cmake/fetch_model.sh "$1" || echo "tests/run.sh: the tests that need $1 will skip" >&2
+}
+cmake --preset release -DINCIPIT_TEST_MODEL="$(fetch smollm2)" \
+  -DINCIPIT_TEST_GEMMA="$(fetch gemma3)"
 cmake --build --preset release
 exec ctest --preset release "$@"

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "fuzz/target.h"
 #include "support/catch.h"
 
@@ -70,18 +68,6 @@ inline void run_mutations(const Target& target, int count) {
     target.run(mutator.mutate(seeds));
   }
   SUCCEED("nothing was thrown");
-}
-
-/// Runs a target on what libFuzzer has found to reach most of it: the files of
-/// tests/data/fuzz/<name>.
-inline void run_corpus(const Target& target, const std::string& name) {
-  std::size_t count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(INCIPIT_TEST_DATA "/fuzz/" + name)) {
-    INFO(file.path().filename());
-    target.run(base::read_text_file(file.path(), 1 << 20));
-    ++count;
-  }
-  CHECK(count > 0);
 }
 
 }  // namespace incipit::fuzz

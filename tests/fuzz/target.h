@@ -17,20 +17,16 @@ struct Target {
 
 // Each in <name>_target.cpp; fuzz_main.cpp makes a libFuzzer program of one of them, and the tests
 // of its module run it for a moment (mutations.h).
-extern const Target kCacheFile;    // where the build has OpenSSL
-extern const Target kCompression;  // where the build has zstd and OpenSSL
-extern const Target kEntry;        // where the build has OpenSSL
+extern const Target kCacheFile;  // where the build has OpenSSL
 extern const Target kChat;
+extern const Target kCompression;  // where the build has zstd and OpenSSL
 extern const Target kConfigJson;
 extern const Target kEntry;  // where the build has OpenSSL
 extern const Target kGguf;
 extern const Target kRedisReply;  // where the build has hiredis
 extern const Target kSafetensors;
-extern const Target kTokenizerGguf;
-extern const Target kGguf;
-extern const Target kRedisReply;  // where the build has hiredis
-extern const Target kSafetensors;
 extern const Target kSmallValues;
+extern const Target kTokenizerGguf;
 extern const Target kTokenizerJson;
 extern const Target kTokenizerText;
 

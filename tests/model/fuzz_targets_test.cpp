@@ -7,7 +7,6 @@ namespace incipit::fuzz {
 namespace {
 
 TEST_CASE("chat templates and conversations survive mutations") { run_mutations(kChat, 20000); }
-TEST_CASE("chat templates and conversations that a fuzzer found") { run_corpus(kChat, "chat"); }
 TEST_CASE("config.json survives mutations") { run_mutations(kConfigJson, 4000); }
 TEST_CASE("GGUF files survive mutations") { run_mutations(kGguf, 4000); }
 TEST_CASE("safetensors files survive mutations") { run_mutations(kSafetensors, 8000); }
@@ -16,6 +15,7 @@ TEST_CASE("tokenizer.json survives mutations") { run_mutations(kTokenizerJson, 2
 TEST_CASE("texts survive mutations") { run_mutations(kTokenizerText, 8000); }
 
 TEST_CASE("what fuzzers found worth keeping is run again") {
+  run_corpus(kChat, "chat");
   run_corpus(kTokenizerGguf, "tokenizer_gguf");
   run_corpus(kTokenizerJson, "tokenizer_json");
   run_corpus(kTokenizerText, "tokenizer_text");
