@@ -65,8 +65,9 @@ struct CompressorOptions {
   std::size_t max_tool_tokens = 2000;  ///< About; longer tool results lose their middle.
   /// Tool results, and history that was never sent, lose duplicates, filler and layout at once.
   bool compress_on_arrival = true;
-  /// Orders in user turns ("Never ...", "From now on ...", 不要…) are kept word for word, the newest
-  /// of them, in up to a quarter of each segment. Those that Message::constraint marks are all kept.
+  /// Orders in user turns ("Never ...", "From now on ...", 不要…) are kept word for word, the
+  /// newest of them, in up to a quarter of each segment. Those that Message::constraint marks are
+  /// all kept.
   bool find_constraints = true;
 
   Summarizer summarizer = {};  ///< Empty, or where it fails: sentences are selected.
@@ -160,7 +161,8 @@ class INCIPIT_API Compressor {
   /// The prompt that apply() would give. Changes nothing: neither this prompt nor the state of the
   /// compressor depends on how often it was called. Throws as apply().
   CompressedPrompt plan() const;
-  /// The prompt for these messages and `next`, as if it had been added. Leaves no trace.
+  /// The prompt for these messages and `next`, as if it had been added. Leaves no trace. Copies the
+  /// state: O(all messages).
   CompressedPrompt plan(const Message& next) const;
   /// The prompt to send now, and the state moves to it. Throws Error{kBudgetInfeasible}, which
   /// names what takes the room, where the system prompt, pinned messages, orders and the last user

@@ -151,10 +151,8 @@ CompressedPrompt Compressor::Impl::prompt_of(const Draft& draft, std::size_t bef
   return prompt;
 }
 
-CompressedPrompt Compressor::Impl::plan(const Message* next, bool fills) const {
-  std::optional<Arrival> arrival;
-  if (next != nullptr) arrival = arriving(*next);
-  const View view(history_, arrival ? &*arrival : nullptr);
+CompressedPrompt Compressor::Impl::plan(bool fills) const {
+  const View view(history_);
   std::size_t before = 0;
   const Draft draft = drafted(view, fills, before);
   return prompt_of(draft, before);
@@ -311,8 +309,14 @@ Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 
 void Compressor::add(Message message) { impl_->add(message); }
 std::size_t Compressor::size() const noexcept { return impl_->size(); }
-CompressedPrompt Compressor::plan() const { return impl_->plan(nullptr, false); }
-CompressedPrompt Compressor::plan(const Message& next) const { return impl_->plan(&next, false); }
+CompressedPrompt Compressor::plan() const { return impl_->plan(false); }
+CompressedPrompt Compressor::plan(const Message& next) const {
+  // What a message changes of those before it reaches into the index and into what turns are
+  // expected to take, so that only adding it tells.
+  Impl with_next(*impl_);
+  with_next.add(next);
+  return with_next.plan(false);
+}
 CompressedPrompt Compressor::apply() { return impl_->apply(); }
 std::vector<MessageReport> Compressor::report() const { return impl_->report(); }
 std::optional<std::string> Compressor::restore(std::string_view handle) const {
@@ -324,7 +328,7 @@ CompressedPrompt Compressor::compress(std::span<const Message> conversation,
                                       const TokenCounter& counter) {
   Impl impl(options, counter);
   for (const Message& message : conversation) impl.add(message);
-  return impl.plan(nullptr, true);
+  return impl.plan(true);
 }
 
 std::string Compressor::serialize() const { return impl_->serialize(); }

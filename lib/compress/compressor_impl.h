@@ -21,12 +21,13 @@ namespace incipit::inline v0 {
 class __attribute__((visibility("hidden"))) Compressor::Impl {
  public:
   Impl(CompressorOptions options, TokenCounter counter);
-  Impl(const Impl&) = delete;
+  /// The copy must not outlive the original, whose options and counter it goes on using.
+  Impl(const Impl&) = default;
   Impl& operator=(const Impl&) = delete;
 
   void add(const Message& message);
   std::size_t size() const noexcept { return history_.size(); }
-  CompressedPrompt plan(const Message* next, bool fills) const;
+  CompressedPrompt plan(bool fills) const;
   CompressedPrompt apply();
   std::vector<MessageReport> report() const;
   std::optional<std::string> restore(std::string_view handle) const {

@@ -274,28 +274,6 @@ std::optional<std::string> History::restore(std::string_view handle) const {
   return entries_[found->second].message.text;
 }
 
-const Entry& View::operator[](std::size_t i) const {
-  if (i == history_.size()) return next_->entry;
-  if (next_ != nullptr && !next_->settled.empty()) {
-    const std::size_t first = next_->settled.front().first;
-    if (i >= first && i - first < next_->settled.size()) return next_->settled[i - first].second;
-  }
-  return history_[i];
-}
-
-bool View::is_fixed(std::size_t i) const {
-  if (i < history_.size() && history_.is_fixed(i)) return true;
-  if (next_ == nullptr) return false;
-  // A pinned result pins its call and the other results.
-  const Entry& next = next_->entry;
-  return (*this)[i].unit == next.unit &&
-         (next.fixed || (next.unit < history_.size() && history_.is_fixed(next.unit)));
-}
-
-std::size_t View::tokens_before() const {
-  return history_.tokens_before() + (next_ != nullptr ? next_->entry.tokens_before : 0);
-}
-
 std::size_t View::unit_end(std::size_t i) const {
   const std::size_t unit = (*this)[i].unit;
   std::size_t end = i + 1;
@@ -309,12 +287,8 @@ bool View::is_turn(std::size_t i) const {
 }
 
 std::pair<std::size_t, std::size_t> View::last_turn() const {
-  const std::size_t n = history_.size();
-  if (next_ == nullptr || next_->entry.message.role != Role::kUser) {
-    const auto last = history_.last_turn();
-    return last.second > 0 ? last : std::pair(size(), size());
-  }
-  return {is_turn(n) ? n : history_.last_turn().first, n + 1};
+  const auto last = history_.last_turn();
+  return last.second > 0 ? last : std::pair(size(), size());
 }
 
 }  // namespace incipit::compress

@@ -126,17 +126,16 @@ class History {
   Handles handles_;
 };
 
-/// The messages, perhaps with one more at the end that is only being considered.
+/// The messages as prompts are made of them.
 class View {
  public:
-  explicit View(const History& history, const Arrival* next = nullptr)
-      : history_(history), next_(next) {}
+  explicit View(const History& history) : history_(history) {}
 
   const History& history() const noexcept { return history_; }
-  std::size_t size() const noexcept { return history_.size() + (next_ != nullptr ? 1 : 0); }
-  const Entry& operator[](std::size_t i) const;
-  bool is_fixed(std::size_t i) const;
-  std::size_t tokens_before() const;
+  std::size_t size() const noexcept { return history_.size(); }
+  const Entry& operator[](std::size_t i) const { return history_[i]; }
+  bool is_fixed(std::size_t i) const { return history_.is_fixed(i); }
+  std::size_t tokens_before() const { return history_.tokens_before(); }
 
   /// Behind the unit that `i` belongs to.
   std::size_t unit_end(std::size_t i) const;
@@ -147,7 +146,6 @@ class View {
 
  private:
   const History& history_;
-  const Arrival* next_;
 };
 
 }  // namespace incipit::compress

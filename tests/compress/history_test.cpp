@@ -61,12 +61,11 @@ TEST_CASE("results belong to their call, unless a segment stands for that") {
   CHECK(history[3].unit == 2);
   Message pinned = say(Role::kTool, "two");
   pinned.pinned = true;
-  const Arrival arrival = history.arriving(pinned, 0, yes, no);
-  const View view(history, &arrival);
+  CHECK(history.fixed().empty());
+  history.add(history.arriving(pinned, 0, yes, no));
+  const View view(history);
   for (std::size_t i = 0; i < 5; ++i) CHECK(view.is_fixed(i) == (i >= 2));
   CHECK(view.unit_end(2) == 5);
-  CHECK(history.fixed().empty());
-  history.add(arrival);
   CHECK(history.fixed() == std::vector<std::uint32_t>{2, 3, 4});
 }
 
@@ -87,12 +86,13 @@ TEST_CASE("what was sent, and the last user turn, arrive as they are") {
   REQUIRE(next.settled.size() == 2);
   CHECK(next.settled[0].second.tokens < history[0].tokens);
   CHECK(next.settled[1].second.changed == nullptr);
-  const View view(history, &next);
+  CHECK(history.arriving(say(Role::kUser, "Next."), 3, yes, no).settled.empty());
+  history.add(next);
+  const View view(history);
   CHECK(view[0].tokens == next.settled[0].second.tokens);
   CHECK(view[1].shown().text == "And?");
   CHECK(view[2].shown().text == "Yes.");
   CHECK(view[3].shown().text == "Next.");
-  CHECK(history.arriving(say(Role::kUser, "Next."), 3, yes, no).settled.empty());
 }
 
 TEST_CASE("limits of tools have no end where they wrap") {

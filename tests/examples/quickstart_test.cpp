@@ -73,20 +73,3 @@ TEST_CASE("quickstart says in one line what is wrong") {
     CHECK(outcome.err.find('\n') == outcome.err.size() - 1);
   }
 }
-
-TEST_CASE("chat answers turn by turn and reuses what was said") {
-  const TinyModelOnDisk model;
-  const std::vector<std::string> base = {"--model", model.path(), "--system", "Be brief."};
-  auto said = base;
-  said.insert(said.end(), {"--say", "Good morning to you, keeper.", "--say", "What of the wind?"});
-  const Outcome given = run_example("chat", said);
-  INFO(given.err);
-  REQUIRE(given.exit_code == 0);
-  CHECK(given.out.find("[0 of ") != std::string::npos);
-  const Outcome typed =
-      run_example("chat", base, "Good morning to you, keeper.\n\nWhat of the wind?\n");
-  REQUIRE(typed.exit_code == 0);
-  // The second turn finds all of the first but its unfinished last block.
-  const std::size_t second = typed.out.rfind('[');
-  CHECK(std::stoi(typed.out.substr(second + 1)) > 16);
-}
