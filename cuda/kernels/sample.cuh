@@ -91,7 +91,7 @@ INCIPIT_DEVICE std::int32_t draw(const float* scores, unsigned vocabulary, unsig
   point -= shuffle(up_to - mass, owner);
   before = shuffle(start, owner);
   unsigned range = owner * kRun;
-  for (;; ++range) {
+  for (; range + 1 < Histogram::kRanges; ++range) {
     const Range here = {ranges.range_mass(range), ranges.range_count(range)};
     const Wide within = mass_within(here, limit, before);
     if (point < within) break;
@@ -99,7 +99,7 @@ INCIPIT_DEVICE std::int32_t draw(const float* scores, unsigned vocabulary, unsig
     before += here.equals;
   }
   // 32 ids at a time.
-  for (unsigned first = range * ids_per_range;; first += kWarpLanes) {
+  for (unsigned first = range * ids_per_range; first < vocabulary; first += kWarpLanes) {
     const unsigned id = first + lane();
     Part part = {0, false};
     if (id < vocabulary) part = part_of(weigher, limit, how.min_p, load(scores + id));
@@ -111,6 +111,7 @@ INCIPIT_DEVICE std::int32_t draw(const float* scores, unsigned vocabulary, unsig
     point -= shuffle(sum, kWarpLanes - 1);
     before += count_lanes(equal);
   }
+  return kNoToken;  // not reached: the point lies below the sum of all
 }
 
 /// Fills the ranges: all warps.

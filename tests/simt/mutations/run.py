@@ -16,7 +16,7 @@ import sys
 
 from planted import MUTATIONS
 
-TIMEOUT_S = 300
+TIMEOUT_S = 120
 
 
 def plant(root: pathlib.Path, work: pathlib.Path, mutation) -> None:
