@@ -19,10 +19,12 @@ INCIPIT_KERNEL(kMergeThreads) attention_merge_kernel(PagedAttentionParams params
       static_cast<std::int64_t>(block_x()) * (kMergeThreads / kWarpLanes) + warp();
   const std::int64_t split = index / params.heads, head = index % params.heads;
   if (split >= params.plan.split_row_count) return;
-  const std::uint32_t row = load_constant(&params.plan.split_rows[split].row);
-  const std::int64_t first = load_constant(&params.plan.split_rows[split].first_state);
+  const device::SplitRow* const entry = params.plan.split_rows + split;
+  const std::uint32_t row = load_constant(&entry->row);
+  const std::int64_t first = load_constant(&entry->first_state);
   const unsigned segments =
-      load_constant(params.plan.positions + row) / params.plan.segment_tokens + 1;
+      load_constant(params.plan.positions + row) / params.plan.segment_tokens + 1 -
+      load_constant(&entry->first_segment);
   SoftmaxState total = {-infinity(), 0.0f};
   Pack<float, kWidth> values[kMaxGroups] = {};
   for (unsigned segment = 0; segment < segments; ++segment) {

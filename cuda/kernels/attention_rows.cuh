@@ -11,15 +11,17 @@ namespace incipit::cuda {
 /// What a block knows of one of its rows.
 struct alignas(16) AttentionRow {
   std::uint32_t batch_row, head, position;
-  std::uint32_t first_state;  // kWhole: the row has no other items
+  // Segment s has state segment_zero + s, for those that the row has; less than zero where it has
+  // not the first ones. kWhole: the row has no other items, and no states.
+  std::int32_t segment_zero;
 };
 
 /// The rows of a block's tile (blocks_x: tiles, blocks_y: KV heads), and the keys that they see.
 template <unsigned kMaxRows, unsigned kThreads>
 class AttentionRows {
  public:
-  static constexpr unsigned kBytes = kMaxRows * 16;  // of shared memory, at rows_
-  static constexpr std::uint32_t kWhole = device::AttentionPlan::kWhole;
+  static constexpr unsigned kBytes = kMaxRows * 16;    // of shared memory, at rows_
+  static constexpr std::int32_t kWhole = -0x7fffffff;  // more segments than there are positions
   static_assert(sizeof(AttentionRow) == 16);
 
   INCIPIT_DEVICE explicit AttentionRows(const PagedAttentionParams& params) : params_(params) {}
@@ -44,7 +46,7 @@ class AttentionRows {
   }
 
   INCIPIT_DEVICE std::int64_t state_of(const AttentionRow& row, unsigned segment) const {
-    const std::int64_t state = static_cast<std::int64_t>(row.first_state) + segment;
+    const std::int64_t state = static_cast<std::int64_t>(row.segment_zero) + segment;
     return state * params_.heads + row.head;
   }
 
@@ -56,7 +58,7 @@ class AttentionRows {
       if (begin < smaller((segment + 1) * tokens, key_end_)) continue;
       for (unsigned r = prim::thread_x(); r < count_; r += kThreads) {
         const AttentionRow row = prim::shared_load(rows_ + r);
-        if (row.first_state == kWhole || segment > row.position / tokens) continue;
+        if (row.segment_zero == kWhole || segment > row.position / tokens) continue;
         prim::store(params_.states + state_of(row, segment), {-prim::infinity(), 0.0f});
       }
     }
@@ -66,7 +68,7 @@ class AttentionRows {
   INCIPIT_DEVICE void write_zeros(unsigned dim) const {
     for (unsigned i = prim::thread_x(); i < count_ * dim; i += kThreads) {
       const AttentionRow row = prim::shared_load(rows_ + i / dim);
-      if (row.first_state != kWhole) continue;
+      if (row.segment_zero != kWhole) continue;
       prim::store(params_.out + row.batch_row * params_.out_stride + row.head * dim + i % dim,
                   0.0f);
     }
@@ -96,9 +98,11 @@ class AttentionRows {
       row.head = prim::block_y() * group + (tile_row + r) % group;
       row.position = prim::load_constant(params_.plan.positions + row.batch_row);
       const std::uint32_t split = prim::load_constant(params_.plan.split_index + row.batch_row);
-      row.first_state = kWhole;
-      if (split != kWhole) {
-        row.first_state = prim::load_constant(&params_.plan.split_rows[split].first_state);
+      row.segment_zero = kWhole;
+      if (split != device::AttentionPlan::kWhole) {
+        const device::SplitRow* const entry = params_.plan.split_rows + split;
+        row.segment_zero = static_cast<std::int32_t>(prim::load_constant(&entry->first_state) -
+                                                     prim::load_constant(&entry->first_segment));
       }
       prim::shared_store(rows_ + r, row);
     }

@@ -44,7 +44,6 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
   static constexpr unsigned kWarpPairs = (kPairs + Shape::kColumnWarps - 1) / Shape::kColumnWarps;
   static constexpr bool kRagged = kWarpPairs * Shape::kColumnWarps != kPairs;
   static constexpr unsigned kKeyTiles = kTileKeys / 8;  // fragments of scores
-  static constexpr std::uint32_t kWhole = device::AttentionPlan::kWhole;
   static_assert(kDim % 16 == 0 && sizeof(SoftmaxState) == 8);
 
  public:
@@ -360,7 +359,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
       if (r >= count_) continue;
       const AttentionRow row = prim::shared_load(rows_ + r);
       const SoftmaxState state = {max_[i], sum_[i / 2][i % 2 * 2]};
-      if (row.first_state != kWhole) {
+      if (row.segment_zero != Rows::kWhole) {
         if (segment > row.position / params_.plan.segment_tokens) continue;
         const std::int64_t slot = Rows::state_of(row, segment);
         if (prim::lane() % 4 == 0 && column_warp() == 0) {

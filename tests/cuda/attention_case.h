@@ -84,13 +84,14 @@ class AttentionCase {
     }
   }
 
-  device::AttentionPlan plan(const std::vector<Rows>& batch,
-                             const device::PlanOptions& options) const {
+  /// `window`: of the plan, which may leave out what the model's window hides.
+  device::AttentionPlan plan(const std::vector<Rows>& batch, const device::PlanOptions& options,
+                             unsigned window = 0) const {
     std::vector<device::SequenceRows> sequences;
     for (const Rows& rows : batch) sequences.push_back({blocks[rows.text], rows.first, rows.count});
     device::PlanOptions ours = options;
     ours.segment_tokens = model.segment_tokens;
-    return device::plan_attention(sequences, ours);
+    return device::plan_attention(sequences, ours, window);
   }
 
   /// The output of each row of the batch.

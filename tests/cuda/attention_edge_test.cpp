@@ -51,12 +51,12 @@ device::AttentionPlan split_plan(const Case& problem, std::uint32_t position,
   plan.positions = {position};
   plan.rows = {0};
   plan.blocks = problem.blocks[0];
-  plan.split_rows = {{0, 0, 2}};
+  plan.split_rows = {{.row = 0, .first_segment = 0, .first_state = 0, .items = 2}};
   plan.split_index = {0};
   plan.states = position / tokens + 1;
   const std::uint32_t whole = tokens / 16;
   plan.items = {{0, 1, 0, std::min(whole, block_count), 0, 1},
-                {0, 1, whole, block_count > whole ? block_count - whole : 0, 1, 2}};
+                {0, 1, whole, block_count > whole ? block_count - whole : 0, 1, 2, false}};
   return plan;
 }
 

@@ -14,9 +14,10 @@ struct Way {
   std::vector<Rows> batch = {};
   device::PlanOptions options = {};
   bool all_wide = false;
+  bool windowed = false;  // the plan leaves out segments that the model's window hides
 };
 
-std::vector<Way> ways() {
+std::vector<Way> ways(bool has_window) {
   std::vector<Way> all;
   all.push_back({{{0, 0, kTokens}}});
   all.push_back({{{0, 0, 37}}});
@@ -46,6 +47,11 @@ std::vector<Way> ways() {
   all.push_back({mixed, split});
   all.push_back({mixed, thin});
   all.push_back({{{0, 100, 200}}, split});
+  for (std::size_t i = 0, count = has_window ? all.size() : 0; i < count; ++i) {
+    Way way = all[i];
+    way.windowed = true;
+    all.push_back(std::move(way));
+  }
   return all;
 }
 
@@ -56,9 +62,9 @@ void check_ways(const AttentionModel& model) {
   const std::size_t width = model.heads * kDim;
   std::map<std::pair<unsigned, unsigned>, std::vector<float>> known;
   unsigned seed = 0;
-  for (const Way& way : ways()) {
-    const auto plan = problem.plan(way.batch, way.options);
-    CAPTURE(seed, plan.items.size(), plan.split_rows.size(), way.all_wide);
+  for (const Way& way : ways(model.window > 0)) {
+    const auto plan = problem.plan(way.batch, way.options, way.windowed ? model.window : 0);
+    CAPTURE(seed, plan.items.size(), plan.split_rows.size(), way.all_wide, way.windowed);
     std::vector<float> got;
 #if INCIPIT_CUDA_EMULATED
     simt::Machine machine;
