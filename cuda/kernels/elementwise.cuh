@@ -6,7 +6,7 @@
 #include "cuda/prim/math.cuh"
 #include "cuda/prim/memory.cuh"
 
-// What is done to each element of a row by itself: sums, biases and activations.
+// What is done to each element of a row by itself: sums, biases, activations and caps.
 
 namespace incipit::cuda {
 
@@ -15,6 +15,7 @@ enum class Activation {
   kSilu,  // x / (1 + e^-x)
   kGelu,  // by tanh, as GPT-2 has it
   kRelu,
+  kSoftCap,  // cap * tanh(x / cap)
 };
 
 /// T: float, F16 or BF16. Strides in elements.
@@ -27,6 +28,7 @@ struct ElementwiseParams {
   std::int64_t other_stride = 0;
   bool multiplies = false;  // other is a factor
   Activation activation = Activation::kNone;
+  float cap = 0.0f;  // of kSoftCap
   T* out = nullptr;  // [rows, columns]; may be x or other
   std::int64_t out_stride = 0;
   unsigned rows = 0;
@@ -34,7 +36,7 @@ struct ElementwiseParams {
 };
 
 template <Activation kActivation>
-INCIPIT_DEVICE float activate(float x) {
+INCIPIT_DEVICE float activate(float x, float cap) {
   using namespace prim;
   if constexpr (kActivation == Activation::kSilu) {
     return divide_rn(x, 1.0f + exp_f32(-x));
@@ -44,6 +46,8 @@ INCIPIT_DEVICE float activate(float x) {
     return 0.5f * x * (1.0f + tanh_f32(inner));
   } else if constexpr (kActivation == Activation::kRelu) {
     return x < 0.0f ? 0.0f : x;  // NaN stays
+  } else if constexpr (kActivation == Activation::kSoftCap) {
+    return cap * tanh_f32(divide_rn(x, cap));
   } else {
     return x;
   }
@@ -76,7 +80,7 @@ elementwise_kernel(ElementwiseParams<T> params) {
   for (unsigned i = 0; i < kWidth; ++i) {
     float value = to_float(y[i]);
     if (params.bias != nullptr) value += bias[i];
-    value = activate<kActivation>(value);
+    value = activate<kActivation>(value, params.cap);
     if (params.other != nullptr) {
       value = params.multiplies ? value * to_float(factor[i]) : value + to_float(factor[i]);
     }
@@ -92,7 +96,8 @@ void elementwise(Stream stream, const ElementwiseParams<T>& params) {
       &elementwise_kernel<T, Activation::kNone, kThreads>,
       &elementwise_kernel<T, Activation::kSilu, kThreads>,
       &elementwise_kernel<T, Activation::kGelu, kThreads>,
-      &elementwise_kernel<T, Activation::kRelu, kThreads>};
+      &elementwise_kernel<T, Activation::kRelu, kThreads>,
+      &elementwise_kernel<T, Activation::kSoftCap, kThreads>};
   launch(stream,
          {.blocks_x = params.rows,
           .blocks_y = (params.columns + kColumns - 1) / kColumns,

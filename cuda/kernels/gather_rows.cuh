@@ -13,6 +13,7 @@ struct GatherParams {
   const T* table = nullptr;  // [any, columns]
   std::int64_t table_stride = 0;
   const std::int32_t* ids = nullptr;  // [rows], not negative
+  float scale = 1.0f;                 // of what the table has (Gemma's embeddings)
   // Learned positions, or null: row position_ids[i] + position_offset is added (OPT has an offset).
   const T* positions = nullptr;  // [any, columns]
   std::int64_t positions_stride = 0;
@@ -24,7 +25,8 @@ struct GatherParams {
   unsigned columns = 0;
 };
 
-/// out[i] = table[ids[i]] (+ positions[...]): embeddings, and the rows whose logits are wanted.
+/// out[i] = table[ids[i]] * scale (+ positions[...]): embeddings, and the rows whose logits are
+/// wanted.
 template <class T, class Out, unsigned kThreads>
 INCIPIT_KERNEL(kThreads)
 gather_rows_kernel(GatherParams<T, Out> params) {
@@ -46,8 +48,8 @@ gather_rows_kernel(GatherParams<T, Out> params) {
     if (position != nullptr) learned = load_group<kWidth>(position + first, count, packed);
     Pack<Out, kWidth> sum;
     for (unsigned i = 0; i < kWidth; ++i) {
-      sum[i] = from_float<Out>(position == nullptr ? to_float(value[i])
-                                                   : to_float(value[i]) + to_float(learned[i]));
+      const float scaled = to_float(value[i]) * params.scale;
+      sum[i] = from_float<Out>(position == nullptr ? scaled : scaled + to_float(learned[i]));
     }
     store_group<kWidth>(out + first, sum, count, out_packed);
   });

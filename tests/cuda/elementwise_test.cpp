@@ -11,6 +11,8 @@ using cuda::Activation;
 
 namespace {
 
+constexpr float kCap = 2.5f;
+
 double activated(Activation activation, double x) {
   switch (activation) {
     case Activation::kNone:
@@ -21,6 +23,8 @@ double activated(Activation activation, double x) {
       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kRelu:
       return std::max(x, 0.0);
+    case Activation::kSoftCap:
+      return double{kCap} * std::tanh(x / double{kCap});
   }
   return 0.0;
 }
@@ -46,6 +50,7 @@ void check_elementwise(const RowShape& shape, const Use& use) {
     if (use.other) params.other = device_other.data();
     params.multiplies = use.multiplies;
     params.activation = use.activation;
+    params.cap = kCap;
     params.out = use.in_place ? device_x.data() : out.data();
     params.rows = x.rows;
     params.columns = x.columns;
@@ -70,6 +75,7 @@ TEMPLATE_TEST_CASE("activations, biases and sums against float64", "", float, cu
                       {Activation::kRelu, true, false, false, true},   // OPT
                       {Activation::kNone, true, false, false, true},   // a bias
                       {Activation::kNone, false, true, false, false},  // a residual
+                      {Activation::kSoftCap, false, false, false, true},
                       {Activation::kGelu, true, true, true, false}};
   for (const RowShape& shape : row_shapes()) {
     for (const Use& use : uses) {
@@ -87,6 +93,7 @@ TEST_CASE("activations at the ends of their range") {
       DeviceArray<float> device_x(x), out(x.size(), 1.0f);
       cuda::elementwise<float>(stream, {.x = device_x.data(),
                                         .activation = activation,
+                                        .cap = kCap,
                                         .out = out.data(),
                                         .rows = 1,
                                         .columns = static_cast<unsigned>(x.size())});
@@ -102,4 +109,11 @@ TEST_CASE("activations at the ends of their range") {
     CHECK(y[3] == infinity);
     CHECK(std::isnan(y[5]));
   }
+  const auto capped = all(Activation::kSoftCap);
+  CHECK(capped[0] == 0.0f);
+  CHECK(std::abs(capped[1] - kCap) < 1e-6f);
+  CHECK(std::abs(capped[2] + kCap) < 1e-6f);
+  CHECK(std::abs(capped[3] - kCap) < 1e-6f);
+  CHECK(std::abs(capped[4] + kCap) < 1e-6f);
+  CHECK(std::isnan(capped[5]));
 }

@@ -14,6 +14,7 @@ void check_gather(const RowShape& shape, bool with_positions) {
   const Gapped<T> table(9, shape.columns, shape.gap, 5), positions(7, shape.columns, 1, 6);
   const std::vector<std::int32_t> ids = {8, 0, 3, 3}, places = {0, 4, 2, 1};
   constexpr std::int32_t kOffset = 2;  // as OPT has it
+  const float scale = with_positions ? 1.0f : 2.0f;
   const Gapped<Out> result(4, shape.columns, shape.gap, 7);
   const auto got = run([&](cuda::Stream stream) {
     DeviceArray<T> device_table(table.values), device_positions(positions.values);
@@ -23,6 +24,7 @@ void check_gather(const RowShape& shape, bool with_positions) {
     params.table = device_table.data();
     params.table_stride = table.stride;
     params.ids = device_ids.data();
+    params.scale = scale;
     if (with_positions) params.positions = device_positions.data();
     params.positions_stride = positions.stride;
     params.position_ids = device_places.data();
@@ -38,14 +40,15 @@ void check_gather(const RowShape& shape, bool with_positions) {
     const auto id = static_cast<std::size_t>(ids[row]);
     const auto place = static_cast<std::size_t>(places[row] + kOffset);
     const double learned = with_positions ? positions.at(place, column) : 0.0;
-    return value_of(rounded<Out>(static_cast<float>(table.at(id, column) + learned)));
+    return value_of(
+        rounded<Out>(static_cast<float>(table.at(id, column) * value_of(scale) + learned)));
   });
   check_near(got, wanted, 0.0, 0.0);
 }
 
 }  // namespace
 
-TEST_CASE("gather_rows copies rows, converts them and adds learned positions") {
+TEST_CASE("gather_rows copies rows, scales and converts them, and adds learned positions") {
   for (const RowShape& shape : row_shapes()) {
     CAPTURE(shape.columns, shape.gap);
     for (const bool with_positions : {false, true}) {
