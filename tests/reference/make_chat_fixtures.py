@@ -104,6 +104,15 @@ LLAMA3_OPEN = "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}"
 LLAMA31_WORDS = ["Environment: ipython\n", "Cutting Knowledge Date", "Today Date: ",
                  "Given the following functions", "with its proper arguments",
                  "Respond in the format", "Do not use variables"]
+# What a template tells its model is its author's wording: the fixture says it in words of its own,
+# in sketch and renderings alike, but for what incipit looks for.
+OWN_WORDS = {
+    ", please respond with a JSON for a function call ": ", write a call of one ",
+    "with its proper arguments that best answers the given prompt.":
+        "with its proper arguments, if that helps.",
+    "{\"name\": function name, \"parameters\": dictionary of argument name and its value}":
+        "{\"name\": NAME, \"parameters\": ARGUMENTS}",
+}
 LLAMA31 = ("{{ bos_token }}{% set date_string = '26 Jul 2024' %}"
            "{% set tools_in_user_message = true %}{{ " + LLAMA3_TURN + " }}" + LLAMA3_OPEN)
 
@@ -183,10 +192,16 @@ def literals(template):
 def sketch_of(template, sketch, words):
     found = list(literals(template))
     for word in words:
-        literal = next(text for text in found if word in text)
+        literal = in_own_words(next(text for text in found if word in text))
         quoted = literal.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         sketch += "{{ '" + quoted + "' }}"
     return sketch
+
+
+def in_own_words(text):
+    for theirs, ours in OWN_WORDS.items():
+        text = text.replace(theirs, ours)
+    return text
 
 
 def render(template, bos, eos, messages, options):
@@ -197,7 +212,7 @@ def render(template, bos, eos, messages, options):
             eos_token=eos, **{"date_string": "26 Jul 2024", **options})
     except (jinja2.TemplateError, TypeError):
         return None
-    text = texts[0]
+    text = in_own_words(texts[0])
     return text if all(m["content"].strip() in text for m in messages if m["role"] == "system") else None
 
 
