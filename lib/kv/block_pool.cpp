@@ -49,10 +49,11 @@ BlockPool::BlockPool(device::Device& device, const device::KvLayout& layout, std
 
 void BlockPool::make_ready(std::size_t bytes) {
   INCIPIT_CHECK(free_.size() == holders_.size());
+  const std::size_t ready = std::min(bytes / view_.layout.block_bytes(), free_.size());
+  if (ready == 0 || !poison_.empty()) return;  // with poison, all has been written
   const std::vector<std::byte> zeros(view_.layout.block_bytes());
-  const std::size_t ready = std::min(bytes / zeros.size(), free_.size());
   for (std::size_t block = 0; block < ready; ++block) {
-    device_.upload(poison_.empty() ? zeros : poison_, view_.block(static_cast<BlockId>(block)));
+    device_.upload(zeros, view_.block(static_cast<BlockId>(block)));
   }
 }
 

@@ -65,6 +65,7 @@ class BlockTable {
   std::size_t reserved_ = 0;               // blocks promised to this table and not taken yet
   std::uint64_t chain_hash_ = 0;           // of the committed blocks
   bool counts_ = true;                     // as a use of its blocks, when it goes
+  bool is_demand_ = true;                  // for the room that it takes
 };
 
 }  // namespace incipit::kv

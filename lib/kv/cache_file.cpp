@@ -293,8 +293,10 @@ std::size_t restore(const SavedRun& run, KvCache& cache, device::Device& device)
   std::vector<TokenId> tokens = run.tokens;
   tokens.push_back(0);  // a look-up leaves one token out
   KvCache::Match match;
-  if (!cache.start(run.name_space, labels, tokens, tokens.size(), match, {.counts = false}))
+  if (!cache.start(run.name_space, labels, tokens, tokens.size(), match,
+                   {.counts = false, .is_demand = false})) {
     return 0;
+  }
   const std::size_t known = match.table.committed();
   if (known < run.first_block || known >= blocks) return 0;
   cache.extend(match.table, run.tokens.size());

@@ -329,9 +329,9 @@ void ColdTiers::write_jobs() {
   }
 }
 
-/// False where a tier that is written on eviction did not take what it wants.
+/// False where none of the tiers that are written on eviction took what it wants.
 bool ColdTiers::write(Job& job) {
-  bool taken = true;
+  bool asked = false, taken = false;  // by tiers that are written on eviction
   const PathNames names = job.cache->names(job.blocks);
   const std::vector<Digest256> chain = prefix_chain(names.name_space, names.tokens);
   for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
@@ -340,9 +340,11 @@ bool ColdTiers::write(Job& job) {
       watch_generation(tier, *job.cache);
       went_well = write_to(tier, job, names, job.cache->facts(job.blocks), chain);
     }
-    taken = taken && (went_well || tiers_[tier]->write_policy() != WritePolicy::kOnEviction);
+    if (tiers_[tier]->write_policy() != WritePolicy::kOnEviction) continue;
+    asked = true;
+    taken = taken || went_well;
   }
-  return taken;
+  return taken || !asked;
 }
 
 /// A tier that was away may have lost what it had.
@@ -385,10 +387,12 @@ bool ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
     }
     if (abandoned(job.cache)) return false;
     const auto before = job.evicting ? job.evicting : settled();
-    auto labels = labels_of(tier, job, facts, first, first + blocks);
+    bool answered = true;
+    auto labels = labels_of(tier, job, facts, first, first + blocks, answered);
     // Looked at behind the epochs: what is still there was not forgotten before they were read.
     const PathFacts now = job.cache->facts(job.blocks);
     if (!before || settled() != before) return false;
+    if (!answered) return false;
     if (!labels || now.blocks.size() < first + blocks) return true;
     // Those in front live as long or longer.
     std::chrono::seconds life = now.blocks[first + blocks - 1].life;
@@ -417,10 +421,11 @@ bool ColdTiers::write_to(std::size_t tier, Job& job, const PathNames& names, con
 }
 
 /// Of an extent, whose blocks may have come from different places: it goes with any tag of theirs,
-/// and stays for sessions that all of them belong to. None where it must not be stored.
+/// and stays for sessions that all of them belong to. None where it must not be stored, or where
+/// the store has not `answered` what epochs its labels have.
 std::optional<EntryLabels> ColdTiers::labels_of(std::size_t tier, const Job& job,
                                                 const PathFacts& facts, std::size_t first,
-                                                std::size_t end) {
+                                                std::size_t end, bool& answered) {
   std::set<std::uint32_t> sets;
   for (std::size_t i = first; i < end; ++i) sets.insert(facts.blocks[i].label_set);
   std::set<std::string> tag_names;
@@ -444,9 +449,11 @@ std::optional<EntryLabels> ColdTiers::labels_of(std::size_t tier, const Job& job
   }
   const auto all = epochs.current(tags);
   const auto any = epochs.current(sessions);
-  if (!all || !any) return std::nullopt;
+  answered = all && any;
+  if (!answered) return std::nullopt;
   EntryLabels labels{*job.ticket->epochs[tier], *any};
-  if (!epochs.hold({labels.all, {}})) return std::nullopt;
+  answered = epochs.hold({labels.all, {}});
+  if (!answered) return std::nullopt;
   labels.all.insert(labels.all.end(), all->begin(), all->end());
   if (labels.all.size() > kMaxLabels || labels.any.size() > kMaxLabels) return std::nullopt;
   return labels;

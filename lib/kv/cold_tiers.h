@@ -138,7 +138,7 @@ class ColdTiers {
   bool move_out(KvCache& cache, device::Device& device, KvCache::Victim&& victim);
   bool wants(std::size_t tier, const Job& job, const BlockFacts& block) const;
   std::optional<EntryLabels> labels_of(std::size_t tier, const Job& job, const PathFacts& facts,
-                                       std::size_t first, std::size_t end);
+                                       std::size_t first, std::size_t end, bool& answered);
   LabelNames names_of(const EntryLabels& labels) const;
   std::optional<std::uint64_t> settled() const noexcept;
   bool is_untold(std::size_t tier, const EntryLabels& labels) const;

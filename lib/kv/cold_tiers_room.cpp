@@ -25,12 +25,13 @@ std::size_t share(const KvCache& cache, double part) {
 std::size_t ColdTiers::room_wanted(const KvCache& cache) {
   const std::uint64_t taken = cache.blocks_taken();
   const std::size_t most = share(cache, kMostRoom);
+  const std::size_t least = std::max<std::size_t>(share(cache, kLeastRoom), 1);
   const std::lock_guard lock(mutex_);
   Watched& seen = watched_[&cache];
   const std::uint64_t demand = taken - std::exchange(seen.taken, taken);
-  const std::size_t before = seen.room - seen.room / kDecay;
+  const std::size_t before = seen.room - (seen.room + kDecay - 1) / kDecay;
   seen.room = std::max<std::size_t>(std::min<std::uint64_t>(demand, most), before);
-  return std::max(seen.room, share(cache, kLeastRoom));
+  return std::max(seen.room, least);
 }
 
 std::size_t ColdTiers::blocks_to_move(const KvCache& cache) {
@@ -55,22 +56,23 @@ bool ColdTiers::move_out(KvCache& cache, device::Device& device, KvCache::Victim
 
 /// Moves out what cold sessions left, and what would be evicted soon where a tier wants it then.
 void ColdTiers::make_room(KvCache& cache, device::Device& device) {
-  if (hot_sessions_) {
-    for (KvCache::Victim& victim : cache.cold_paths(cache.pool().blocks)) {
-      if (!move_out(cache, device, std::move(victim))) break;
-    }
-  }
-  if (!writes_on_eviction_) return;
-  // Few at a time: what is held meanwhile is nobody's room.
+  // Few at a time: what is held meanwhile is nobody's room. False where it did not go well.
   const std::size_t step = std::max<std::size_t>(share(cache, kMore), 1);
-  for (std::size_t left = blocks_to_move(cache); left > 0;) {
-    std::vector<KvCache::Victim> victims = cache.victims(std::min(left, step));
-    if (victims.empty()) return;
-    for (KvCache::Victim& victim : victims) {
-      left -= std::min(left, victim.blocks);
-      if (!move_out(cache, device, std::move(victim))) return;
+  const auto move = [&](std::size_t left, auto next) {
+    while (left > 0) {
+      std::vector<KvCache::Victim> victims = next(std::min(left, step));
+      if (victims.empty()) return true;
+      for (KvCache::Victim& victim : victims) {
+        left -= std::min(left, victim.blocks);
+        if (!move_out(cache, device, std::move(victim))) return false;
+      }
     }
-  }
+    return true;
+  };
+  const auto cold = [&](std::size_t blocks) { return cache.cold_paths(blocks); };
+  if (hot_sessions_ && !move(cache.pool().blocks, cold)) return;
+  if (!writes_on_eviction_) return;
+  move(blocks_to_move(cache), [&](std::size_t blocks) { return cache.victims(blocks); });
 }
 
 }  // namespace incipit::kv

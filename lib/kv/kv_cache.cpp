@@ -151,7 +151,7 @@ void KvCache::Impl::take_promised(BlockTable& table) {
   append(table, pool.take());
   --table.reserved_;
   --promised;
-  ++taken;
+  if (table.is_demand_) ++taken;
 }
 
 /// The same with the KV of `source`, which counts as found and used.
@@ -300,6 +300,7 @@ bool KvCache::start(const std::string& name_space, const CacheLabels& labels,
     const std::lock_guard lock(impl.mutex);
     impl.tick(now);
     table.cache_ = this;
+    table.is_demand_ = options.is_demand;
     table.started_ = impl.epoch;
     if (!name_space.empty()) impl.enlist(table, name_space, labels);
     const Impl::Found found = impl.look_up(name_space, hashes, tokens);
@@ -487,6 +488,7 @@ void BlockTable::swap(BlockTable& other) noexcept {
   std::swap(reserved_, other.reserved_);
   std::swap(chain_hash_, other.chain_hash_);
   std::swap(counts_, other.counts_);
+  std::swap(is_demand_, other.is_demand_);
 }
 
 void BlockTable::reset() noexcept {

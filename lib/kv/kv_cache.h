@@ -91,7 +91,8 @@ class KvCache {
  public:
   /// What a block takes besides its KV, at most, whatever the eviction policy and whatever else is
   /// used: priorities (each has a policy of its own), quotas, hot sessions, times to live, labels
-  /// of ordinary length.
+  /// of ordinary length. Sessions and salts take some 400 bytes each of their own, which counts
+  /// where they have but one block; the buffer of events is not in it.
   static constexpr std::size_t kBookkeepingBytes = 1024;
 
   /// Allocates the pool. Throws Error{kOutOfMemory, kInvalidArgument}.
@@ -121,6 +122,7 @@ class KvCache {
   /// the same salt and version.
   struct StartOptions {
     bool counts = true;            // in stats()
+    bool is_demand = true;         // in blocks_taken()
     std::size_t spare_blocks = 0;  // what the pool must be able to promise besides
     // A live sequence of the same name_space whose first `sibling_tokens` tokens are computed and
     // equal to the prompt's: the block that it is about to fill is known, too.
@@ -223,7 +225,8 @@ class KvCache {
   };
   /// What would make room for `blocks` blocks, held, so that it can be stored elsewhere first.
   /// Less where the room is promised to somebody. Who lets a path go without evict() leaves it
-  /// where it was in the order.
+  /// where it was in the policy's order; among the blocks of an owner who has a quota it goes
+  /// first.
   std::vector<Victim> victims(std::size_t blocks);
   /// The same of what cold sessions left behind. O(sessions + blocks of the cold ones).
   std::vector<Victim> cold_paths(std::size_t blocks);
@@ -233,7 +236,7 @@ class KvCache {
   std::optional<BlockTable> next_path(std::size_t& from);
   /// Lets go of a path and evicts those last blocks that nobody holds or has pinned.
   void evict(Victim&& victim);
-  /// Blocks that sequences have taken, ever: what the demand for room is.
+  /// Blocks that sequences which are a demand have taken, ever.
   std::uint64_t blocks_taken() const;
   /// Blocks to evict for the pool to have `low` blocks filled, once more than `high` are; 0 before.
   std::size_t blocks_to_free(std::size_t high, std::size_t low) const;

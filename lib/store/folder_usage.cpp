@@ -69,7 +69,8 @@ void FolderUsage::change(std::int64_t bytes) noexcept {
 
 void FolderUsage::change_locked(std::int64_t bytes) noexcept {
   own_.total = std::clamp(own_.total + bytes, -kMost, kMost);
-  (bytes > 0 ? own_.added : own_.removed) += bytes > 0 ? bytes : -bytes;
+  std::int64_t& moved = bytes > 0 ? own_.added : own_.removed;
+  moved = wrapping_sum(moved, bytes > 0 ? bytes : -bytes);
   if (own_.total < unnoticed_ && own_.total > -unnoticed_) return;
   exchange([this](const Numbers& shared) { return sum(shared, own_); });
 }

@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <latch>
@@ -28,6 +29,15 @@ int fail(int round, const char* what) {
 
 std::ptrdiff_t threads() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+/// Whether no more threads than these are left. A thread that was joined may still be listed.
+bool are_left(std::ptrdiff_t wanted) {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (threads() == wanted) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 /// Whether an object whose path contains `name` is mapped.
@@ -62,8 +72,9 @@ int run_round(int round, const char* path, const char* model, const char* folder
     unloaded.wait();  // what the thread keeps of its own is destroyed behind this
   });
   used.wait();
-  const bool joined = keeps || threads() == 2;
-  const bool closed = dlclose(plugin) == 0 && threads() == 2;
+  bool joined = keeps || are_left(2);
+  const bool closed = dlclose(plugin) == 0;
+  joined = joined && are_left(2);
   const bool gone = !is_mapped("libincipit.so") && !is_mapped("unload_plugin");
   unloaded.count_down();
   user.join();
