@@ -55,7 +55,9 @@ inline std::ostream& console(const std::string& json_path) {
 
 /// Writes to a file, or to stdout for "-". Floats are written so that they read back exactly.
 inline void write_json(const std::string& path, const nlohmann::ordered_json& value, int indent) {
-  const std::string text = value.dump(indent);
+  // What is no UTF-8 (a strange file's names) is replaced.
+  const std::string text =
+      value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::ofstream file;
   if (path != "-") file.open(path, std::ios::binary);
   std::ostream& out = path == "-" ? std::cout : file;

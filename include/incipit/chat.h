@@ -36,7 +36,8 @@ struct PromptPiece {
 };
 
 /// Renders a conversation, its beginning (BOS, where the model wants one) and the opened turn of
-/// the assistant included. Must give the same for the same arguments. May throw.
+/// the assistant included. Must give the same for the same arguments. Is also asked for the front
+/// of a conversation. May throw.
 using ChatRenderer = std::function<std::vector<PromptPiece>(std::span<const Message> conversation,
                                                             const ChatOptions& options)>;
 

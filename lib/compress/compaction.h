@@ -38,7 +38,7 @@ std::string handle_of(std::string_view text, std::uint64_t salt = 0);
 /// white space in JSON and tables and needless escapes in JSON; numbers and keys are as they were.
 /// A JSON object or array stays one, and a text that is one as a whole parses afterwards. The
 /// result is never longer than `text`; if nothing can be gained it is `text`, with no methods.
-/// Markers name `handle`; empty: handle_of(text). O(length).
+/// Markers name `handle`; empty: handle_of(text). O(length log lines).
 Compacted compact(std::string_view text, const CompactionOptions& options = {},
                   std::string handle = {});
 /// The same of a text whose pieces() are known.

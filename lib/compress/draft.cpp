@@ -317,15 +317,15 @@ void Draft::replace(std::size_t first, std::size_t end, std::size_t max_tokens) 
     }
   }
   std::vector<Quote> quotes = gather(first, end);
+  std::size_t room = max_tokens / kOrdersPart;
+  // The newest orders first: later ones may take earlier ones back.
+  for (auto quote = quotes.rbegin(); quote != quotes.rend(); ++quote) {
+    if (!quote->order || view_[quote->entry].message.constraint) continue;
+    quote->order = quote->must_keep = quote->tokens <= room;
+    if (quote->order) room -= quote->tokens;
+  }
   if (!options_.compressor.summarizer || quotes.empty() ||
       !summarize(segment, quotes, max_tokens)) {
-    std::size_t room = max_tokens / kOrdersPart;
-    // The newest orders first: later ones may take earlier ones back.
-    for (auto quote = quotes.rbegin(); quote != quotes.rend(); ++quote) {
-      if (!quote->order || view_[quote->entry].message.constraint) continue;
-      quote->order = quote->must_keep = quote->tokens <= room;
-      if (quote->order) room -= quote->tokens;
-    }
     Fitted fitted =
         fit_quotes(kSegmentHeading, {}, std::move(quotes), max_tokens, options_.counter);
     segment.quotes = std::move(fitted.quotes);

@@ -62,7 +62,9 @@ class Compaction {
 
   /// Where the messages behind the last user turn may be cut: its last unit stays whole.
   std::size_t last_unit() const {
-    return view_.size() > turn_.second ? view_[view_.size() - 1].unit : view_.size();
+    if (view_.size() <= turn_.second) return view_.size();
+    const std::size_t unit = view_[view_.size() - 1].unit;
+    return draft_.is_covered(unit) ? view_.size() : unit;
   }
 
   /// The tokens that a compaction leaves: the low watermark, or more where turns are so short that

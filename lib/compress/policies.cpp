@@ -124,6 +124,11 @@ void fit_summary(Draft& draft) {
   }
   if (turns < options.recent_turns_kept) recent = 0;
   recent = std::min({recent, view.last_turn().first, open_unit(view)});
+  // A segment stays whole: a log may be of other options.
+  if (const Segment* segment = segment_of(draft.segments, recent);
+      segment != nullptr && segment->first < recent) {
+    recent = segment->end;
+  }
   if (recent > 0) {
     // Some turns have room then, so that not each of them asks for a summary.
     const std::size_t limit = draft.options().fills && tokens > draft.budget()

@@ -53,7 +53,11 @@ Query query_of(const View& view) {
   Query query;
   query.asks = !questions.empty();
   query.text = query.asks ? std::move(questions) : std::move(all);
-  if (query.text.size() > kQuestionBytes) query.text.erase(0, query.text.size() - kQuestionBytes);
+  if (query.text.size() > kQuestionBytes) {
+    std::size_t cut = query.text.size() - kQuestionBytes;
+    while (cut < query.text.size() && (query.text[cut] & 0xC0) == 0x80) ++cut;  // whole characters
+    query.text.erase(0, cut);
+  }
   return query;
 }
 
@@ -157,6 +161,7 @@ Evidence recall(const Draft& draft, std::size_t end, std::size_t max_tokens) {
   if (max_tokens == 0 || view.last_turn().second == view.last_turn().first) return {};
   const Query query = query_of(view);
   std::vector<Found> found = search(draft, end, query);
+  if (found.empty()) return {};
   rescore(draft, query.text, found);
 
   // What a segment quotes is in the prompt already, and once is enough.

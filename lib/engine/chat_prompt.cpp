@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/caught.h"
 #include "text/ascii.h"
 
 namespace incipit::engine {
@@ -30,7 +31,7 @@ std::vector<text::TextPiece> behind(std::vector<text::TextPiece> pieces, std::si
   return pieces;
 }
 
-/// The last answer that something follows; none: the size.
+/// The last answer, where something follows it; else the size.
 std::size_t last_answer(std::span<const Message> conversation) noexcept {
   for (std::size_t i = conversation.size(); i-- > 1;) {
     if (conversation[i].role != Role::kAssistant) continue;
@@ -48,7 +49,11 @@ ChatPrompt make_chat_prompt(const text::ChatFormat& format, const text::Tokenize
   prompt.ids = tokenizer.encode(pieces);
   const std::size_t answer = last_answer(conversation);
   if (answer == conversation.size()) return prompt;
-  std::vector<text::TextPiece> before = format.render(conversation.first(answer), options);
+  std::vector<text::TextPiece> before;
+  // Nobody has asked for this one: a format that refuses it has nothing to rewrite.
+  if (base::caught([&] { before = format.render(conversation.first(answer), options); })) {
+    return prompt;
+  }
   const std::string text = text::join(pieces), text_before = text::join(before);
   // A template's spaces around an answer are no rewriting: the model makes them itself.
   if (text.starts_with(text_before) &&
@@ -72,7 +77,9 @@ ChatHistory::Turn ChatHistory::next(std::span<const Message> added,
   while (turn.kept < marks_.size() && marks_[turn.kept].bytes <= common) ++turn.kept;
   const Mark from = turn.kept == 0 ? Mark() : marks_[turn.kept - 1];
   turn.prompt.ids.assign(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(from.ids));
-  const std::vector<TokenId> rest = tokenizer_.encode(behind(std::move(pieces), from.bytes));
+  turn.end = from.end;
+  const std::vector<TokenId> rest =
+      tokenizer_.encode(behind(std::move(pieces), from.bytes), turn.end);
   turn.prompt.ids.insert(turn.prompt.ids.end(), rest.begin(), rest.end());
   turn.prompt.rewritten_tokens = count_rewritten(ids_, turn.prompt.ids);
   return turn;
@@ -80,11 +87,11 @@ ChatHistory::Turn ChatHistory::next(std::span<const Message> added,
 
 void ChatHistory::add(Turn turn, std::string answer, std::span<const TokenId> answer_ids) {
   marks_.resize(turn.kept);
-  marks_.push_back({turn.text.size(), turn.prompt.ids.size()});
+  marks_.push_back({turn.text.size(), turn.prompt.ids.size(), turn.end});
   text_ = std::move(turn.text) + answer;
   ids_ = std::move(turn.prompt.ids);
   ids_.insert(ids_.end(), answer_ids.begin(), answer_ids.end());
-  marks_.push_back({text_.size(), ids_.size()});
+  marks_.push_back({text_.size(), ids_.size(), answer.empty() ? turn.end : End::kText});
   messages_ = std::move(turn.messages);
   messages_.push_back({Role::kAssistant, std::move(answer)});
 }

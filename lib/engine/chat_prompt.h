@@ -28,6 +28,8 @@ ChatPrompt make_chat_prompt(const text::ChatFormat& format, const text::Tokenize
 /// chat format leaves an answer as the model gave it.
 class ChatHistory {
  public:
+  using End = text::Tokenizer::StablePrefix::End;
+
   ChatHistory(const text::ChatFormat& format, const text::Tokenizer& tokenizer)
       : format_(format), tokenizer_(tokenizer) {}
 
@@ -36,7 +38,8 @@ class ChatHistory {
     std::vector<Message> messages = {};
     std::string text = {};  // of the rendered prompt
     ChatPrompt prompt = {};
-    std::size_t kept = 0;  // marks of the history that still hold
+    End end = End::kNothing;  // of the prompt
+    std::size_t kept = 0;     // marks of the history that still hold
   };
   Turn next(std::span<const Message> added, const ChatOptions& options) const;
 
@@ -49,6 +52,7 @@ class ChatHistory {
   // A place in the text where tokens end, whatever follows: of prompts and of answers.
   struct Mark {
     std::size_t bytes = 0, ids = 0;
+    End end = End::kNothing;  // what stands in front of it
   };
 
   const text::ChatFormat& format_;

@@ -88,6 +88,18 @@ std::optional<double> GgufMetadata::find_number(std::string_view key) const {
     case GgufType::kF64:
       number = scalar<double>(*value);
       break;
+    case GgufType::kI8:
+      number = scalar<std::int8_t>(*value);
+      break;
+    case GgufType::kI16:
+      number = scalar<std::int16_t>(*value);
+      break;
+    case GgufType::kI32:
+      number = scalar<std::int32_t>(*value);
+      break;
+    case GgufType::kI64:
+      number = static_cast<double>(scalar<std::int64_t>(*value));
+      break;
     case GgufType::kBool:
     case GgufType::kString:
       wrong(key, "is no number");

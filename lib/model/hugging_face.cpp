@@ -72,7 +72,7 @@ SamplingDefaults read_sampling(const std::filesystem::path& directory) {
   RecommendedSampling found;
   if (config.find_flag("do_sample").value_or(false)) {
     found.temperature = config.find_number("temperature").value_or(1.0);
-    found.top_k = config.find_number("top_k");
+    found.top_k = config.find_number("top_k").value_or(50.0);
     found.top_p = config.find_number("top_p");
     found.min_p = config.find_number("min_p");
   }

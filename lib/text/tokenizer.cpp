@@ -209,11 +209,19 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text) const {
 }
 
 std::vector<TokenId> Tokenizer::encode(std::span<const TextPiece> pieces) const {
+  StablePrefix::End end = StablePrefix::End::kNothing;
+  return encode(pieces, end);
+}
+
+std::vector<TokenId> Tokenizer::encode(std::span<const TextPiece> pieces,
+                                       StablePrefix::End& end) const {
   std::size_t bytes = 0;
   for (const TextPiece& piece : pieces) bytes += piece.text.size();
   check_size(bytes);
   std::vector<TokenId> ids;
-  TextEncoder(impl_->rules, ids).pieces(pieces);
+  TextEncoder encoder(impl_->rules, ids, end);
+  encoder.pieces(pieces);
+  end = encoder.end();
   return ids;
 }
 

@@ -140,6 +140,8 @@ class Tokenizer {
     End end = End::kNothing;        // what stands at its end
     std::vector<TokenId> ids = {};  // BOS included
   };
+  /// Pieces behind others that end with `end`, which becomes what all of them end with.
+  std::vector<TokenId> encode(std::span<const TextPiece> pieces, StablePrefix::End& end) const;
   StablePrefix encode_stable(std::string_view text) const;
   /// The rest of a text behind a stable prefix that ends with `end`: encode(a + b) ==
   /// stable(a).ids ++ encode_rest(what follows stable(a).bytes in a + b, stable(a).end).

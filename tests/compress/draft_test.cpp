@@ -168,5 +168,24 @@ TEST_CASE("orders stand behind a Summarizer's text, which must be shorter than w
   CHECK(refused.segments[0]->message.text.find("- Never shout.") != std::string::npos);
 }
 
+TEST_CASE("with a Summarizer, too, found orders take a quarter of the segment at most") {
+  CompressorOptions options = plain_options(CompressionPolicy::kFrozenSegments, 1000);
+  options.summarizer = [](const SummaryRequest&) { return std::string("They spoke of lamps."); };
+  HistoryChat chat(options);
+  for (int i = 0; i < 30; ++i) {
+    chat.add(Role::kUser, "Never shout at number " + std::to_string(i * 7919) + ".");
+    chat.add(Role::kAssistant, "I shall not, whatever else I may do to those numbers of yours.");
+  }
+  chat.add(Role::kUser, "Go on.");
+  Draft draft = chat.draft();
+  draft.replace(0, 60, 200);
+  const std::string& told = draft.segments[0]->message.text;
+  std::size_t orders = 0;
+  for (std::size_t at = 0; (at = told.find("Never shout", at)) != std::string::npos; ++at) ++orders;
+  CHECK(orders > 0);
+  CHECK(orders < 10);
+  CHECK(draft.segments[0]->tokens <= 200);
+}
+
 }  // namespace
 }  // namespace incipit::test

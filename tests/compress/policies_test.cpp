@@ -113,6 +113,29 @@ TEST_CASE("a summary leaves room for turns to come") {
   CHECK(summaries < 40);  // not one on every turn
 }
 
+TEST_CASE("a log of fewer recent turns leaves its segments whole") {
+  CompressorOptions options = plain_options(CompressionPolicy::kDedupSummaryTruncate, 500);
+  options.recent_turns_kept = 1;
+  Compressor compressor(options, byte_counter());
+  const auto say = [](Compressor& to, std::size_t i) {
+    for (const Role role : {Role::kUser, Role::kAssistant}) {
+      Message message{.role = role};
+      message.text = numbered("Turn ", i * 7919) + std::string(30, role == Role::kUser ? 'u' : 'a');
+      to.add(message);
+    }
+  };
+  std::size_t turns = 0;
+  while (!compressor.plan().compacted) say(compressor, turns++);
+  compressor.apply();
+  options.recent_turns_kept = 3;
+  Compressor other = Compressor::deserialize(compressor.serialize(), options, byte_counter());
+  for (std::size_t i = 0; i < 30; ++i) {
+    say(other, turns++);
+    CHECK(other.apply().tokens_after <= 500);
+  }
+  CHECK(Compressor::deserialize(other.serialize(), options, byte_counter()).size() == other.size());
+}
+
 TEST_CASE("an infeasible budget is told with what takes the room") {
   HistoryChat chat(plain_options(CompressionPolicy::kFrozenSegments, 30));
   chat.add(Role::kSystem, std::string(40, 's'));

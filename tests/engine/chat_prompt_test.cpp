@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/chat_prompt.h"
 
+#include <stdexcept>
+
 #include "engine/host_chat_format.h"
 #include "engine/tiny_engine.h"
 #include "support/catch.h"
+#include "text/fixture.h"
 
 namespace incipit::engine {
 namespace {
@@ -104,6 +107,49 @@ TEST_CASE("a whole conversation tells what its template rewrote") {
   // The answer before is shown whole until a second message follows.
   CHECK(rewritten({q, a, q, q}) > 0);
   CHECK(rewritten({a, q}) == 0);
+}
+
+// As LLaMA 2's format: spaces of its own around an answer.
+std::vector<PromptPiece> render_spaced(std::span<const Message> conversation, const ChatOptions&) {
+  std::vector<PromptPiece> pieces;
+  for (const Message& message : conversation) {
+    const bool asks = message.role == Role::kUser;
+    pieces.push_back({asks ? "<s>" : " ", true});
+    pieces.push_back({message.text, false});
+    pieces.push_back({asks ? "=" : " </s>", true});
+  }
+  return pieces;
+}
+
+TEST_CASE("behind a place that stands, text is no beginning: no space is put in front again") {
+  const text::Tokenizer tokenizer = text::tokenizer_of("llama2");
+  const HostChatFormat format(render_spaced);
+  for (const std::string answer : {" yes", " yes and no\n", ""}) {
+    CAPTURE(answer);
+    ChatHistory history(format, tokenizer);
+    const Message question{Role::kUser, "so it is"};
+    ChatHistory::Turn turn = history.next(std::span(&question, 1), {});
+    const std::vector<text::TextPiece> said = {{answer, false}};
+    text::Tokenizer::StablePrefix::End end = turn.end;
+    const std::vector<TokenId> answer_ids = tokenizer.encode(said, end);
+    // The template has a space in front and one behind; the engine's text has the one in front.
+    history.add(std::move(turn), answer, answer_ids);
+    turn = history.next(std::span(&question, 1), {});
+    CHECK(turn.prompt.ids == tokenizer.encode(format.render(turn.messages, {})));
+  }
+}
+
+TEST_CASE("a format that refuses the front of a conversation does not fail the whole") {
+  const Fixture fixture;
+  const HostChatFormat picky([](std::span<const Message> conversation, const ChatOptions& options) {
+    if (conversation.back().role != Role::kUser) throw std::runtime_error("no question");
+    return render_short(conversation, options);
+  });
+  const std::vector<Message> conversation = {
+      {Role::kSystem, "s"}, {Role::kAssistant, "hello"}, {Role::kUser, "hi"}};
+  const ChatPrompt prompt = make_chat_prompt(picky, fixture.tokenizer, conversation, {});
+  CHECK(prompt.ids == fixture.tokenizer.encode(picky.render(conversation, {})));
+  CHECK(prompt.rewritten_tokens == 0);
 }
 
 }  // namespace

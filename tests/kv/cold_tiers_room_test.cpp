@@ -80,7 +80,7 @@ TEST_CASE("what no tier takes stays in the pool until its room is needed, in its
 }
 
 TEST_CASE("small pools fill up again, and store what they evict, too") {
-  for (const std::size_t pool : {1, 4, 20}) {
+  for (const std::size_t pool : {std::size_t{2}, std::size_t{4}, std::size_t{20}}) {
     CAPTURE(pool);
     const auto store = std::make_shared<FaultyStore>();
     TierNode node(with_tier(store, WritePolicy::kOnEviction), FakeClock(), pool);

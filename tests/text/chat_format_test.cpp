@@ -265,6 +265,9 @@ TEST_CASE("tools that are none, calls that the format cannot hold") {
   const auto qwen = format_of("qwen3.jinja");
   fails(*qwen, {user}, {.tools = {"{}", "{"}}, "tools[1] is no JSON object");
   fails(*qwen, {user}, {.tools = {"[]"}}, "tools[0] is no JSON object");
+  std::string many = "{";
+  for (int i = 0; i < 5000; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":0";
+  fails(*qwen, {user}, {.tools = {many + "}"}}, "tools[0] has too many members");
   fails(*qwen, {user}, {.tools = {std::string(5000, '[')}}, "tools[0]");
   fails(*qwen, {user}, {.tools = {std::string(1 << 20, ' '), "{}"}}, "tools");
   const auto llama = named("llama-3.1"), mistral = named("mistral-v3");

@@ -65,7 +65,12 @@ class Chatml final : public ChatFormat {
     } else {
       append_turn(message, message.text, out);
     }
-    return out.take();
+    if (!has_thoughts_ || message.role != Role::kAssistant) return out.take();
+    // As it stands, or with the thought shown as the model's own: the longer of the two.
+    Rendering shown;
+    append_thinker(message, true, true, shown);
+    std::vector<TextPiece> plain = out.take(), thinking = shown.take();
+    return join(thinking).size() > join(plain).size() ? thinking : plain;
   }
 
  private:
@@ -223,8 +228,10 @@ std::unique_ptr<const ChatFormat> recognize_chatml(const TemplateText& text, con
   }
   // What makes a rendering differ from ChatML: other separators, a BOS, the date, contents that are
   // changed, an opened thought.
-  constexpr std::array<std::string_view, 6> kForeign = {
-      "<|im_sep|>", "bos_token", "strftime_now", "|trim", ".strip()", R"({{-'<think>\n'}})"};
+  // A default system message in a variable is not found, either.
+  constexpr std::array<std::string_view, 7> kForeign = {
+      "<|im_sep|>", "bos_token",           "strftime_now",    "|trim",
+      ".strip()",   R"({{-'<think>\n'}})", "system_message='"};
   if (std::any_of(kForeign.begin(), kForeign.end(),
                   [&](std::string_view foreign) { return text.has(foreign); })) {
     return nullptr;

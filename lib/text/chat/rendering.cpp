@@ -14,6 +14,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxToolBytes = std::size_t{1} << 20;
 constexpr int kMaxToolDepth = 32;
+// Members of a tool's objects are found one by one.
+constexpr std::size_t kMaxToolMembers = 4096;
 
 [[noreturn]] void refuse(std::string_view format, const char* what) {
   base::throw_error(ErrorCode::kInvalidArgument,
@@ -23,13 +25,17 @@ constexpr int kMaxToolDepth = 32;
 
 Json parse_tool(const std::string& text, std::size_t index) {
   const std::string which = "ChatOptions::tools[" + std::to_string(index) + "] ";
-  const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
+  std::size_t members = 0;
+  const auto check_size = [&](int depth, Json::parse_event_t event, Json&) {
+    if (event == Json::parse_event_t::key && ++members > kMaxToolMembers) {
+      base::throw_error(ErrorCode::kInvalidArgument, which + "has too many members");
+    }
     if (depth > kMaxToolDepth) {
       base::throw_error(ErrorCode::kInvalidArgument, which + "is nested too deeply");
     }
     return true;
   };
-  Json tool = Json::parse(text, check_depth, /*allow_exceptions=*/false);
+  Json tool = Json::parse(text, check_size, /*allow_exceptions=*/false);
   if (!tool.is_object()) {
     base::throw_error(ErrorCode::kInvalidArgument, which + "is no JSON object");
   }
