@@ -4,13 +4,14 @@ add_library(incipit_compile_options INTERFACE)
 
 # A compiler that fuses a*b+c on its own would make results depend on inlining (docs/guarantees.md).
 # The names of files in messages start at the project's folder, wherever it was built.
-target_compile_options(incipit_compile_options INTERFACE -ffp-contract=off
-  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+set(options -ffp-contract=off -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast
   -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wcast-align -Wformat=2 -Wundef
   -Wdouble-promotion -Wimplicit-fallthrough
   $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond;-Wlogical-op;-Wuseless-cast>
   $<$<BOOL:${INCIPIT_WERROR}>:-Werror>)
+target_compile_options(incipit_compile_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${options}>")  # nvcc has its own: cuda/CMakeLists.txt
 
 if(INCIPIT_SANITIZE)
   target_compile_options(incipit_compile_options INTERFACE

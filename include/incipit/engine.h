@@ -27,9 +27,16 @@
 
 namespace incipit::inline v0 {
 
-/// Number format of the KV cache. kAuto: bf16 where the CPU multiplies it, else f16. kInt8 takes
-/// half the memory of these: 8 bits and a scale per token and KV head.
+/// Number format of the KV cache. kAuto: bf16 where the CPU or GPU multiplies it, else f16. kInt8
+/// takes half the memory of these: 8 bits and a scale per token and KV head. A GPU has no kF32.
 enum class KvType { kAuto, kF32, kF16, kBF16, kInt8 };
+
+/// What computes. A GPU gives other bits than a CPU (ModelInfo::numerics), each its own always.
+enum class DeviceKind {
+  kAuto,  ///< The GPU, if there is one and the other options suit it; else the CPU.
+  kCpu,
+  kCuda,  ///< An NVIDIA GPU of compute capability 7.5 or newer; error where there is none.
+};
 
 /// Which kernels run on the CPU. kAuto: the fastest that this machine has.
 enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
@@ -51,6 +58,8 @@ enum class Activations {
 /// What to load and how to run it.
 struct EngineOptions {
   std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
+  DeviceKind device = DeviceKind::kAuto;          ///< See there.
+  std::size_t gpu = 0;                            ///< Which, as the driver counts.
   KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
   Activations activations = Activations::kMixed;  ///< See there; no effect on F32 and F16 weights.
   /// Rounds F16 matrices to BF16, which CPUs with BF16 dot products multiply several times faster.
@@ -58,7 +67,8 @@ struct EngineOptions {
   CpuPath cpu_path = CpuPath::kAuto;  ///< Error where this machine cannot run it.
   unsigned threads = 0;               ///< 0: the CPUs that this process may use.
   std::size_t max_context = 0;        ///< In tokens; 0: what the model was trained for.
-  /// Of KV and bookkeeping; 0: the smaller of a quarter of the memory and four contexts.
+  /// Of KV and bookkeeping; 0: the smaller of a quarter of the memory and four contexts, or three
+  /// quarters of what is free on a GPU.
   std::size_t kv_pool_bytes = 0;
   std::size_t prefill_chunk = 512;  ///< Prompt tokens per step; changes times, never results.
   /// Renders conversations instead of the model's own chat format; for models whose chat template

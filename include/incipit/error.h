@@ -18,6 +18,7 @@ enum class ErrorCode {
   kBudgetInfeasible,  ///< What must stay in a prompt exceeds its token budget; raise it.
   kOutOfMemory,       ///< The block pool or the host cannot hold the request.
   kForked,            ///< Used in a child of fork(); make the object there.
+  kDeviceLost,        ///< The GPU failed; make a new Engine, if need be in a new process.
   kInternal,          ///< A bug in incipit; please report it.
 };
 

@@ -17,6 +17,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "out_of_memory";
     case ErrorCode::kForked:
       return "forked";
+    case ErrorCode::kDeviceLost:
+      return "device_lost";
     case ErrorCode::kInternal:
       return "internal";
   }

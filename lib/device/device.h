@@ -129,6 +129,11 @@ class Device {
 
   virtual const DeviceInfo& info() const noexcept = 0;
 
+  /// Throws Error{kInvalidArgument} where the device cannot keep and read such KV.
+  virtual void check_kv(const KvShape&) const {}
+  /// Bytes of the device's own memory that a KV pool may take; 0: it has none of its own.
+  virtual std::size_t spare_bytes() { return 0; }
+
   /// Zeroed memory, aligned to 64 bytes; large buffers take physical memory as they are touched.
   /// Throws Error{kOutOfMemory}.
   virtual Buffer allocate(std::size_t bytes) = 0;
@@ -192,6 +197,8 @@ class Device {
     for (std::size_t i = 0; i < count; ++i) work(i);
   }
   virtual void copy_block(const KvPoolView& pool, BlockId from, BlockId to) = 0;
+  /// Returns when all operations so far are done; throws what went wrong with them.
+  virtual void finish() {}
 };
 
 }  // namespace incipit::device

@@ -44,7 +44,7 @@ std::size_t pool_bytes_per_block(const device::KvLayout& layout) {
 }
 
 std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
-                        const device::KvLayout& layout) {
+                        const device::KvLayout& layout, device::Device& device) {
   const std::size_t block = pool_bytes_per_block(layout);
   if (options.kv_pool_bytes != 0) {
     if (options.kv_pool_bytes < block) {
@@ -53,6 +53,9 @@ std::size_t pool_blocks(const EngineOptions& options, std::size_t context,
                             std::to_string(block) + " bytes (16 tokens)");
     }
     return options.kv_pool_bytes / block;
+  }
+  if (const std::size_t spare = device.spare_bytes(); spare > 0) {
+    return std::max<std::size_t>(1, spare / block);
   }
   const std::size_t contexts =
       kDefaultContexts * (context + device::kBlockTokens - 1) / device::kBlockTokens;
@@ -63,10 +66,9 @@ std::unique_ptr<kv::KvCache> make_kv_cache(const EngineOptions& options,
                                            const PrefixCacheOptions& wanted, std::size_t context,
                                            const model::ModelConfig& config,
                                            device::Device& device) {
-  const device::KvLayout layout({config.layers, config.kv_heads, config.head_dim,
-                                 engine::kv_format_of(options.kv_type, device.info())});
+  const device::KvLayout layout(engine::kv_shape_of(options, config, device.info()));
   kv::KvCacheOptions cache;
-  cache.blocks = pool_blocks(options, context, layout);
+  cache.blocks = pool_blocks(options, context, layout, device);
   cache.eviction = wanted.eviction;
   cache.time_to_live = wanted.time_to_live;
   cache.owner_quota_blocks =
@@ -140,7 +142,7 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
                    std::unique_ptr<const model::ModelFile> file)
     : process_(getpid()),
       log_(options.log),
-      device_(engine::make_device(options)),
+      device_(engine::make_device(options, file->config())),
       tokenizer_(file->tokenizer()),
       prompt_encoder_(tokenizer_, kRememberedTexts),
       has_chat_template_(!file->chat_template().text.empty()),

@@ -70,6 +70,7 @@ void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& ba
     const Scratch tail = last_layer(pool, s);
     output_logits(tail_logit_rows_, tail.x, sink);
   }
+  device_.finish();
 }
 
 void Transformer::prepare_angles(const Scratch& s) {

@@ -13,6 +13,7 @@ TEST_CASE("error codes have names") {
   CHECK(to_string(ErrorCode::kBudgetInfeasible) == "budget_infeasible");
   CHECK(to_string(ErrorCode::kOutOfMemory) == "out_of_memory");
   CHECK(to_string(ErrorCode::kForked) == "forked");
+  CHECK(to_string(ErrorCode::kDeviceLost) == "device_lost");
   CHECK(to_string(ErrorCode::kInternal) == "internal");
   CHECK(to_string(static_cast<ErrorCode>(99)) == "unknown");
 }

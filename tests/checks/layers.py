@@ -54,10 +54,11 @@ def module_of(path: pathlib.PurePath) -> str | None:
 def declared_depends(root: pathlib.Path, module: str) -> set[str]:
     """What the module's CMakeLists.txt lists behind DEPENDS."""
     folder = root / ("cuda" if module == "cuda" else f"lib/{module}")
-    depends, keyword = set(), None
+    depends = set()
     for name, words in MODULE_CALL.findall((folder / "CMakeLists.txt").read_text()):
         if name != module:
             continue
+        keyword = None
         for word in words.split():
             if word in KEYWORDS:
                 keyword = word

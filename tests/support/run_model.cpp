@@ -10,9 +10,9 @@
 #include "model/model_file.h"
 
 namespace incipit::test {
-ModelRunner::ModelRunner(const EngineOptions& options)
-    : options_(options), device_(engine::make_device(options)) {
+ModelRunner::ModelRunner(const EngineOptions& options) : options_(options) {
   const auto file = model::open_model(options.model);
+  device_ = engine::make_device(options, file->config());
   transformer_ = std::make_unique<model::Transformer>(*device_, file->config(),
                                                       file->load_weights(*device_, {}));
 }
@@ -24,8 +24,7 @@ void ModelRunner::run(
   std::vector<device::BlockId> blocks((ids.size() + device::kBlockTokens - 1) /
                                       device::kBlockTokens);
   std::iota(blocks.rbegin(), blocks.rend(), device::BlockId{0});
-  const device::KvLayout layout({config().layers, config().kv_heads, config().head_dim,
-                                 engine::kv_format_of(options_.kv_type, device_->info())});
+  const device::KvLayout layout(engine::kv_shape_of(options_, config(), device_->info()));
   const device::Buffer memory = device_->allocate(blocks.size() * layout.block_bytes());
   const device::KvPoolView pool = {memory.data(), blocks.size(), layout};
 

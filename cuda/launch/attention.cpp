@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/launch/attention.h"
+
+#include "base/check.h"
+#include "cuda/kernels/attention.cuh"
+
+namespace incipit::cuda {
+namespace {
+
+/// Calls body.operator()<kDim>() for a head size that there are kernels for.
+template <class Body>
+bool with_head_dim(std::size_t head_dim, const Body& body) {
+  switch (head_dim) {
+    case 64:
+      body.template operator()<64>();
+      return true;
+    case 80:
+      body.template operator()<80>();
+      return true;
+    case 96:
+      body.template operator()<96>();
+      return true;
+    case 112:
+      body.template operator()<112>();
+      return true;
+    case 128:
+      body.template operator()<128>();
+      return true;
+    case 256:
+      body.template operator()<256>();
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class T, class Stored>
+void launch_tiles(Stream stream, const PagedAttentionParams& params, const TileLists& tiles) {
+  const bool known = with_head_dim(params.head_dim, [&]<unsigned kDim>() {
+    attention_tiles<T, Stored, kDim>(stream, params, tiles.narrow, tiles.narrow_count, tiles.wide,
+                                     tiles.wide_count);
+  });
+  INCIPIT_CHECK(known);
+}
+
+}  // namespace
+
+bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept {
+  return type != device::KvFormat::kF32 && with_head_dim(head_dim, [&]<unsigned>() {});
+}
+
+void launch_attention(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
+                      const TileLists& tiles) {
+  switch (type) {
+    case device::KvFormat::kF16:
+      launch_tiles<F16, F16>(stream, params, tiles);
+      break;
+    case device::KvFormat::kBF16:
+      launch_tiles<BF16, BF16>(stream, params, tiles);
+      break;
+    case device::KvFormat::kInt8:
+      launch_tiles<BF16, std::int8_t>(stream, params, tiles);
+      break;
+    case device::KvFormat::kF32:
+      INCIPIT_CHECK(type != device::KvFormat::kF32);
+  }
+  attention_merge(stream, params);
+}
+
+}  // namespace incipit::cuda

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device an engine takes, on a machine with two emulated GPUs.
+#include <memory>
+#include <string>
+
+#include "cuda/tiny_cuda_model.h"
+#include "support/catch.h"
+
+using namespace incipit;
+using namespace incipit::test;
+
+namespace {
+
+ErrorCode refusal(const EngineOptions& options) {
+  try {
+    const Engine engine(options);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("not refused");
+  return ErrorCode::kInternal;
+}
+
+}  // namespace
+
+TEST_CASE("the device is the one that was asked for, or the one that suits") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  const auto device = [](const EngineOptions& options) {
+    const std::string numerics = Engine(options).model().numerics;
+    return numerics.substr(0, numerics.find('/'));
+  };
+  CHECK(device(on(file, DeviceKind::kAuto)) == "cuda");
+  CHECK(device(on(file, DeviceKind::kCuda)) == "cuda");
+  CHECK(device(on(file, DeviceKind::kCpu)) == "cpu");
+
+  // What a GPU cannot do.
+  EngineOptions wide = on(file, DeviceKind::kAuto, KvType::kF32),
+                path = on(file, DeviceKind::kAuto), none = on(file, DeviceKind::kAuto);
+  path.cpu_path = CpuPath::kScalar;
+  none.gpu = 3;
+  const TinyModelFile narrow_heads;
+  for (EngineOptions options : {wide, path, none, on(narrow_heads, DeviceKind::kAuto)}) {
+    CHECK(device(options) == "cpu");
+    options.device = DeviceKind::kCuda;
+    CHECK(refusal(options) == ErrorCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("a pool on the GPU takes most of what is free there") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  EngineOptions options = on(file, DeviceKind::kCuda);
+  options.kv_pool_bytes = 0;
+  Engine engine(options);
+  constexpr std::size_t kMemory = std::size_t{64} << 20;  // system_driver.cpp
+  const auto pool = engine.cache().stats().blocks_total * engine.model().pool_bytes_per_block;
+  CHECK(pool > kMemory / 2);
+  CHECK(pool < kMemory);
+}
+
+TEST_CASE("engines on several GPUs share one cache, and each keeps its own blocks") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  const auto cache = std::make_shared<PrefixCache>();
+  const auto ids = random_ids(40, 3);
+  std::string expected;
+  for (const std::size_t gpu : {0u, 1u}) {
+    EngineOptions options = on(file, DeviceKind::kCuda);
+    options.gpu = gpu;
+    Engine engine(options, cache);
+    for (int round = 0; round < 2; ++round) {
+      const auto result = engine.generate_with_cache(ids, whole_rows(engine, 2));
+      if (expected.empty()) expected = fingerprint(result);
+      CHECK(fingerprint(result) == expected);
+      CHECK((result.reused_tokens > 0) == (round > 0));
+    }
+  }
+}

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What only a machine with an NVIDIA GPU can check: builds the cuda preset (build/cuda; what is
+# built already is kept), runs the kernels' tests and the engine's on the device, the sanitizers of
+# the CUDA toolkit over a part of them, and the benchmark. Without a GPU it says so and succeeds.
+#
+# Usage: tests/gpu_check.sh --json FILE [--model FILE] [--no-build]
+set -eu
+
+cd "$(dirname -- "$0")/.."
+
+usage() {
+  echo "usage: tests/gpu_check.sh --json FILE [--model FILE] [--no-build]" >&2
+  exit 2
+}
+
+json="" model="" build=1
+while [ $# -gt 0 ]; do
+  case $1 in
+    --json) [ $# -ge 2 ] || usage; json=$2; shift 2 ;;
+    --model) [ $# -ge 2 ] || usage; model=$2; shift 2 ;;
+    --no-build) build=0; shift ;;
+    *) usage ;;
+  esac
+done
+[ -n "$json" ] || usage
+
+quoted() {
+  printf '"%s"' "$(printf %s "$1" | sed 's/["\\]/\\&/g')"
+}
+
+gpu=""
+if command -v nvidia-smi >/dev/null 2>&1; then
+  gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>/dev/null |
+    head -n 1) || gpu=""
+fi
+if [ -z "$gpu" ]; then
+  echo "tests/gpu_check.sh: no GPU here (nvidia-smi finds none); nothing was checked"
+  echo '{"gpu": "no GPU", "ok": true, "steps": []}' >"$json"
+  exit 0
+fi
+echo "GPU: $gpu"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ok=true steps=""
+
+# step NAME COMMAND...: runs it, notes how it ended and how long it took.
+step() {
+  name=$1
+  shift
+  start=$(date +%s)
+  status=passed
+  "$@" >"$work/log" 2>&1 || status=failed
+  seconds=$(($(date +%s) - start))
+  printf '%-24s %-8s %5s s\n' "$name" "$status" "$seconds"
+  if [ "$status" = failed ]; then
+    ok=false
+    tail -n 40 "$work/log"
+  fi
+  [ -z "$steps" ] || steps="$steps, "
+  steps="$steps{\"name\": $(quoted "$name"), \"status\": \"$status\", \"seconds\": $seconds}"
+}
+
+folder=build/cuda/tests/cuda/gpu
+if [ "$build" = 1 ]; then
+  step configure cmake --preset cuda
+  step build cmake --build --preset cuda --target cuda_gpu_test cuda_gpu_engine_test incipit-bench
+fi
+step kernels "$folder/cuda_gpu_test"
+step engine "$folder/cuda_gpu_engine_test"
+if command -v compute-sanitizer >/dev/null 2>&1; then
+  for tool in memcheck racecheck initcheck synccheck; do
+    step "$tool" compute-sanitizer --tool "$tool" --error-exitcode 1 \
+      "$folder/cuda_gpu_test" -# "~[#attention_exact_test]~[#attention_edge_test]"
+  done
+else
+  echo "no compute-sanitizer here; its checks were left out"
+fi
+
+benchmark=null
+if [ -n "$model" ]; then
+  step benchmark build/cuda/benchmarks/incipit-bench decode --no-limits --model "$model" \
+    --json "$work/benchmark.json"
+  [ ! -s "$work/benchmark.json" ] || benchmark=$(cat "$work/benchmark.json")
+fi
+
+printf '{"gpu": %s, "ok": %s, "steps": [%s], "benchmark": %s}\n' \
+  "$(quoted "$gpu")" "$ok" "$steps" "$benchmark" >"$json"
+[ "$ok" = true ]

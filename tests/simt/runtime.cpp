@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simt/runtime.h"
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "base/check.h"
+#include "simt/stream_scheduler.h"
+
+namespace incipit::simt {
+namespace {
+
+using cuda::EventRef;
+using cuda::StreamRef;
+
+constexpr std::align_val_t kAlignment{256};
+constexpr std::size_t kHeaderBytes = 256;
+constexpr int kGarbage = 0xff;  // NaN as a float
+
+StreamScheduler::Stream& stream_of(StreamRef stream) {
+  return *static_cast<StreamScheduler::Stream*>(stream.native);
+}
+StreamScheduler::Event& event_of(EventRef event) {
+  return *static_cast<StreamScheduler::Event*>(event.native);
+}
+
+struct Piece {
+  std::size_t bytes = 0;
+  bool pinned = false;
+};
+
+}  // namespace
+
+struct EmulatedRuntime::State : std::enable_shared_from_this<State> {
+  explicit State(const RuntimeOptions& given)
+      : options(given), streams(given.order, given.seed, given.launches) {}
+
+  /// One call of the host: counted, refused once the device is lost, and a chance for the streams.
+  template <class Body>
+  auto call(const Body& body) {
+    const std::lock_guard lock(mutex);
+    ++counters.calls;
+    if (options.losing_call != 0 && counters.calls >= options.losing_call) lose("as was asked for");
+    if (!lost.empty()) {
+      base::throw_error(ErrorCode::kDeviceLost, "the emulated GPU is lost: " + lost);
+    }
+    return guarded([&] {
+      streams.go_on();
+      return body();
+    });
+  }
+
+  /// What a kernel or the caller does wrong costs the device.
+  template <class Body>
+  auto guarded(const Body& body) -> decltype(body()) {
+    try {
+      return body();
+    } catch (const Failure& failure) {
+      lose(failure.what());
+      throw;
+    }
+  }
+
+  void lose(const std::string& why) {
+    if (lost.empty()) lost = why;
+    streams.drop_all();
+  }
+
+  void add(StreamRef stream, std::function<void(Machine&)> run) {
+    streams.add(stream_of(stream), {std::move(run), {}});
+    if (options.order == StreamOrder::kEager) streams.go_on();
+  }
+
+  device::Buffer allocate(std::size_t bytes, bool pinned);
+  static void free(void* data, std::size_t bytes) noexcept;
+  void forget(const std::byte* data) noexcept;
+  void check_memory(const std::byte* data, std::size_t bytes, bool pinned) const;
+
+  std::mutex mutex;
+  RuntimeOptions options;
+  RuntimeCounters counters;
+  StreamScheduler streams;
+  std::map<const std::byte*, Piece> memory;
+  std::size_t used = 0;  // of the device
+  std::string lost;      // why; empty: it is not
+};
+
+device::Buffer EmulatedRuntime::State::allocate(std::size_t bytes, bool pinned) {
+  ++counters.allocations;
+  const bool refused = counters.allocations == options.refused_allocation;
+  if (refused || (!pinned && bytes > options.memory_bytes - used)) {
+    base::throw_error(ErrorCode::kOutOfMemory,
+                      "the emulated GPU has no " + std::to_string(bytes) + " bytes left");
+  }
+  if (bytes == 0) return {};
+  auto* const header = static_cast<std::byte*>(::operator new(kHeaderBytes + bytes, kAlignment));
+  std::memset(header, kGarbage, kHeaderBytes + bytes);
+  ::new (header) std::shared_ptr<State>(shared_from_this());
+  std::byte* const data = header + kHeaderBytes;
+  memory[data] = {bytes, pinned};
+  if (!pinned) used += bytes;
+  return {data, bytes, &State::free};
+}
+
+void EmulatedRuntime::State::free(void* data, std::size_t) noexcept {
+  auto* const header = static_cast<std::byte*>(data) - kHeaderBytes;
+  auto* const owner = std::launder(reinterpret_cast<std::shared_ptr<State>*>(header));
+  const std::shared_ptr<State> state = std::move(*owner);
+  owner->~shared_ptr();
+  state->forget(static_cast<std::byte*>(data));
+  ::operator delete(header, kAlignment);
+}
+
+/// As cudaFree, it waits for all work of the device.
+void EmulatedRuntime::State::forget(const std::byte* data) noexcept {
+  const std::lock_guard lock(mutex);
+  ++counters.frees;
+  try {
+    streams.finish_all();
+  } catch (const std::exception& failure) {
+    lose(failure.what());  // the next call says so
+  }
+  for (const std::byte* guard = data - kHeaderBytes + sizeof(std::shared_ptr<State>); guard != data;
+       ++guard) {
+    if (*guard != std::byte{kGarbage}) lose("something wrote before the start of memory");
+  }
+  const auto piece = memory.find(data);
+  if (!piece->second.pinned) used -= piece->second.bytes;
+  memory.erase(piece);
+}
+
+void EmulatedRuntime::State::check_memory(const std::byte* data, std::size_t bytes,
+                                          bool pinned) const {
+  auto piece = memory.upper_bound(data);
+  if (piece != memory.begin()) {
+    --piece;
+    const auto offset = static_cast<std::size_t>(data - piece->first);
+    if (piece->second.pinned == pinned && offset <= piece->second.bytes &&
+        bytes <= piece->second.bytes - offset) {
+      return;
+    }
+  }
+  throw Failure(std::string("copy: not within ") + (pinned ? "pinned memory" : "device memory"));
+}
+
+EmulatedRuntime::EmulatedRuntime(const RuntimeOptions& options,
+                                 const cuda::DeviceProperties& properties)
+    : properties_(properties), state_(std::make_shared<State>(options)) {
+  state_->options.launches.architecture = properties.architecture;
+}
+
+EmulatedRuntime::~EmulatedRuntime() {
+  const std::lock_guard lock(state_->mutex);
+  try {
+    state_->streams.finish_all();
+  } catch (const std::exception& failure) {
+    state_->lose(failure.what());
+  }
+}
+
+cuda::DeviceProperties EmulatedRuntime::emulated_device() {
+  cuda::DeviceProperties device;
+  device.name = "emulated GPU";
+  device.id = "0000:00:00.0";
+  device.arithmetic = "emulated";
+  device.architecture = Options().architecture;
+  device.multiprocessors = 4;
+  device.memory_bytes = RuntimeOptions().memory_bytes;
+  device.shared_bytes = Options().shared_limit;
+  return device;
+}
+
+RuntimeCounters EmulatedRuntime::counters() const {
+  const std::lock_guard lock(state_->mutex);
+  RuntimeCounters counters = state_->counters;
+  for (const auto& stream : state_->streams.streams()) {
+    const Counters& own = stream.machine.counters;
+    counters.kernels.blocks += own.blocks;
+    counters.kernels.products += own.products;
+    counters.kernels.bank_conflicts += own.bank_conflicts;
+    counters.kernels.async_copy_bytes += own.async_copy_bytes;
+    counters.kernels.global_load_bytes += own.global_load_bytes;
+    counters.kernels.global_store_bytes += own.global_store_bytes;
+  }
+  return counters;
+}
+
+void EmulatedRuntime::refuse_allocation(std::uint64_t n) {
+  const std::lock_guard lock(state_->mutex);
+  state_->options.refused_allocation = state_->counters.allocations + n;
+}
+
+void EmulatedRuntime::lose_device(std::uint64_t n) {
+  const std::lock_guard lock(state_->mutex);
+  state_->options.losing_call = state_->counters.calls + n;
+}
+
+std::size_t EmulatedRuntime::free_memory() {
+  return state_->call([&] { return state_->options.memory_bytes - state_->used; });
+}
+
+device::Buffer EmulatedRuntime::allocate(std::size_t bytes) {
+  return state_->call([&] { return state_->allocate(bytes, false); });
+}
+device::Buffer EmulatedRuntime::allocate_pinned(std::size_t bytes) {
+  return state_->call([&] { return state_->allocate(bytes, true); });
+}
+
+StreamRef EmulatedRuntime::make_stream() {
+  return state_->call([&] { return StreamRef{&state_->streams.make_stream()}; });
+}
+EventRef EmulatedRuntime::make_event() {
+  return state_->call([&] { return EventRef{&state_->streams.make_event()}; });
+}
+
+void EmulatedRuntime::record(EventRef event, StreamRef stream) {
+  state_->call([&] { event_of(event) = stream_of(stream).end(); });
+}
+void EmulatedRuntime::wait(StreamRef stream, EventRef event) {
+  state_->call([&] { state_->streams.add(stream_of(stream), {{}, event_of(event)}); });
+}
+void EmulatedRuntime::synchronize(EventRef event) {
+  state_->call([&] {
+    ++state_->counters.host_waits;
+    state_->streams.finish(event_of(event));
+  });
+}
+void EmulatedRuntime::synchronize(StreamRef stream) {
+  state_->call([&] {
+    ++state_->counters.host_waits;
+    state_->streams.finish(stream_of(stream).end());
+  });
+}
+
+void EmulatedRuntime::upload(StreamRef stream, const std::byte* pinned, std::byte* to,
+                             std::size_t bytes) {
+  state_->call([&] {
+    state_->check_memory(pinned, bytes, true);
+    state_->check_memory(to, bytes, false);
+    ++state_->counters.uploads;
+    state_->counters.upload_bytes += bytes;
+    state_->add(stream, [=](Machine&) { std::memcpy(to, pinned, bytes); });
+  });
+}
+void EmulatedRuntime::download(StreamRef stream, const std::byte* from, std::byte* pinned,
+                               std::size_t bytes) {
+  state_->call([&] {
+    state_->check_memory(from, bytes, false);
+    state_->check_memory(pinned, bytes, true);
+    ++state_->counters.downloads;
+    state_->counters.download_bytes += bytes;
+    state_->add(stream, [=](Machine&) { std::memcpy(pinned, from, bytes); });
+  });
+}
+void EmulatedRuntime::copy(StreamRef stream, const std::byte* from, std::byte* to,
+                           std::size_t bytes) {
+  state_->call([&] {
+    state_->check_memory(from, bytes, false);
+    state_->check_memory(to, bytes, false);
+    if (from < to + bytes && to < from + bytes) throw Failure("copy: memory overlaps");
+    state_->add(stream, [=](Machine&) { std::memcpy(to, from, bytes); });
+  });
+}
+void EmulatedRuntime::fill(StreamRef stream, std::byte* to, std::byte value, std::size_t bytes) {
+  state_->call([&] {
+    state_->check_memory(to, bytes, false);
+    state_->add(stream, [=](Machine&) { std::memset(to, std::to_integer<int>(value), bytes); });
+  });
+}
+
+void EmulatedRuntime::queue_launch(StreamRef stream, Call call, const void* body,
+                                   std::size_t bytes) {
+  state_->call([&] {
+    ++state_->counters.launches;
+    std::vector<std::max_align_t> copied((bytes + sizeof(std::max_align_t) - 1) /
+                                         sizeof(std::max_align_t));
+    std::memcpy(copied.data(), body, bytes);
+    state_->add(stream, [call, copied](Machine& machine) { call(&machine, copied.data()); });
+  });
+}
+
+std::vector<cuda::DeviceProperties> EmulatedDriver::devices() {
+  switch (state_) {
+    case DriverState::kMissing:
+      base::throw_error(ErrorCode::kInvalidArgument, "the emulated machine has no driver");
+    case DriverState::kOld:
+      base::throw_error(ErrorCode::kInvalidArgument, "the emulated machine's driver is too old");
+    case DriverState::kFine:
+      break;
+  }
+  return devices_;
+}
+
+std::shared_ptr<cuda::Runtime> EmulatedDriver::open(std::size_t device) {
+  const auto properties = devices();
+  cuda::check_device(properties, device);
+  return std::make_shared<EmulatedRuntime>(options_, properties[device]);
+}
+
+}  // namespace incipit::simt
