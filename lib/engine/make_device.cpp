@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "cpu/cpu_device.h"
 #include "cuda/cuda_device.h"
 
@@ -62,8 +63,8 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options,
   if (reason == nullptr) {
     try {
       return make_gpu(options, config);
-    } catch (const Error&) {
-      // No GPU, or none that can be used.
+    } catch (const Error& error) {
+      base::Log(options.log).info(std::string("computing on the CPU: ") + error.what());
     }
   }
   return make_cpu(options);

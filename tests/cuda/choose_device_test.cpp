@@ -38,12 +38,15 @@ TEST_CASE("the device is the one that was asked for, or the one that suits") {
                 path = on(file, DeviceKind::kAuto), none = on(file, DeviceKind::kAuto);
   path.cpu_path = CpuPath::kScalar;
   none.gpu = 3;
+  std::string said;
+  none.log = [&](LogLevel, std::string_view message) { said += message; };
   const TinyModelFile narrow_heads;
   for (EngineOptions options : {wide, path, none, on(narrow_heads, DeviceKind::kAuto)}) {
     CHECK(device(options) == "cpu");
     options.device = DeviceKind::kCuda;
     CHECK(refusal(options) == ErrorCode::kInvalidArgument);
   }
+  CHECK(said.find("on the CPU: there is no GPU number 3") != std::string::npos);
 }
 
 TEST_CASE("a pool on the GPU takes most of what is free there") {

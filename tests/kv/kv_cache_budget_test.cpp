@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
-
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -9,6 +7,7 @@
 #include "kv/kv_cache.h"
 #include "support/catch.h"
 #include "support/fake_device.h"
+#include "support/heap_bytes.h"
 
 // What a pool takes of a budget besides KV.
 
@@ -19,12 +18,6 @@ using kv::KvCache;
 
 constexpr std::size_t kBlocks = 20'000;
 constexpr std::size_t kPromptBlocks = 16;
-
-/// Bytes that the C library has given out.
-std::size_t heap_bytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
 
 CacheLabels labels_of(int number) {
   CacheLabels labels;
