@@ -118,9 +118,9 @@ std::string config_fields(const ModelConfig& config) {
 }
 
 void set_window(ModelConfig& config, std::uint64_t window, std::vector<std::uint8_t> layers) {
-  if (window >= config.context) return;
+  if (window >= config.context && config.local_rope_frequencies.empty()) return;
   if (std::find(layers.begin(), layers.end(), 1) == layers.end()) return;
-  config.window = static_cast<std::uint32_t>(window);
+  config.window = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, config.context));
   config.windowed_layers = std::move(layers);
 }
 

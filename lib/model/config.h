@@ -76,15 +76,23 @@ struct ModelConfig {
   std::vector<float> local_rope_frequencies = {};
 
   // In the layers with a 1 a row sees the last `window` keys, itself included. Empty: in none.
+  // Where these layers have frequencies of their own, a window may be as long as the context.
   std::uint32_t window = 0;
   std::vector<std::uint8_t> windowed_layers = {};
 
   bool projects_embedding() const noexcept {
     return embedding_width != 0 && embedding_width != width;
   }
+  bool is_windowed(std::size_t layer) const noexcept {
+    return !windowed_layers.empty() && windowed_layers[layer] != 0;
+  }
   /// Keys that a row of the layer sees; 0: all.
   std::uint32_t window_of(std::size_t layer) const noexcept {
-    return windowed_layers.empty() || windowed_layers[layer] == 0 ? 0 : window;
+    return is_windowed(layer) ? window : 0;
+  }
+  /// Whether the layer turns by local_rope_frequencies.
+  bool has_local_rope(std::size_t layer) const noexcept {
+    return is_windowed(layer) && !local_rope_frequencies.empty();
   }
 };
 
@@ -96,7 +104,8 @@ void check_config(const ModelConfig& config, const std::filesystem::path& file);
 /// them may change K and V, so KV must not be shared over it.
 std::string config_fields(const ModelConfig& config);
 
-/// Gives layers a window; one that is not smaller than the context hides nothing and is left out.
+/// Gives layers a window. One that is not smaller than the context hides nothing: it is left out,
+/// or cut to the context where its layers have a RoPE of their own, which must be set before.
 void set_window(ModelConfig& config, std::uint64_t window, std::vector<std::uint8_t> layers);
 
 /// [layers] every `period`-th layer has no window, the others have: 1 1 1 1 1 0 for a period of 6.

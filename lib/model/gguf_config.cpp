@@ -49,8 +49,8 @@ class ConfigReader {
     }
     config_.tied_output = tensors_.find("output.weight") == nullptr;
     check_config(config_, metadata_.file());
-    read_window();
     if (config_.positions == Positions::kRope) read_rope();
+    read_window();
     return std::move(config_);
   }
 
@@ -159,8 +159,10 @@ class ConfigReader {
   void read_window() {
     const auto window = metadata_.find_number(key("attention.sliding_window"));
     if (!window || *window == 0.0) {
-      if (is("gemma3")) size("attention.sliding_window");
-      return;
+      if (!is("gemma3")) return;
+      size("attention.sliding_window");  // is it missing?
+      fail(metadata_.file(),
+           "'" + key("attention.sliding_window") + "' is 0, but the model's layers need a window");
     }
     if (!is("llama") && !is("gemma3")) refuse(key("attention.sliding_window"));
     std::size_t period = 6;

@@ -209,12 +209,12 @@ class ConfigReader {
       refuse("partial_rotary_factor");
     }
     check_config(config_, json_.file());
-    read_window();
     if (gemma) {
       read_two_ropes();
     } else {
       read_rope();
     }
+    read_window();
   }
 
   float epsilon(const char* key) const { return static_cast<float>(json_.get_number(key)); }

@@ -44,7 +44,7 @@ Transformer::Transformer(device::Device& device, ModelConfig config, ModelWeight
                          ? config_.attention_scale
                          : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
   for (std::size_t layer = 0; layer < config_.layers; ++layer) {
-    (config_.window_of(layer) > 0 ? any_windowed_layer_ : any_whole_layer_) = true;
+    (config_.is_windowed(layer) ? any_windowed_layer_ : any_whole_layer_) = true;
   }
   if (config_.positions == Positions::kAlibi) {
     const std::vector<float> slopes = alibi_slopes(config_.heads);
@@ -58,7 +58,7 @@ void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& ba
   place_rows(batch);
   const Scratch s = scratch(batch.ids.size());
   prepare_angles(s);
-  plan_attention(batch.sequences, plans_);
+  plan_attention(batch.sequences);
 
   embed(batch.ids, s);
   for (std::size_t layer = 0; layer + 1 < config_.layers; ++layer) whole_layer(pool, layer, s);
@@ -86,12 +86,11 @@ void Transformer::prepare_angles(const Scratch& s) {
   if (has_local_angles()) prepare(config_.local_rope_frequencies, s.local_angles);
 }
 
-void Transformer::plan_attention(std::span<const device::SequenceRows> sequences,
-                                 Plans& plans) const {
+void Transformer::plan_attention(std::span<const device::SequenceRows> sequences) {
   const device::PlanOptions& options = device_.info().plan;
-  if (any_whole_layer_) plans.all = device::plan_attention(sequences, options);
+  if (any_whole_layer_) whole_plan_ = device::plan_attention(sequences, options);
   if (any_windowed_layer_) {
-    plans.windowed = device::plan_attention(sequences, options, config_.window);
+    windowed_plan_ = device::plan_attention(sequences, options, config_.window);
   }
 }
 
@@ -161,7 +160,7 @@ void Transformer::whole_layer(const device::KvPoolView& pool, std::size_t layer,
   device_.matmul(branch_input(w.attention_norm, s), inputs);
   turn_queries(layer, s);
   write_keys(pool, layer, s);
-  attend(pool, layer, plans_, s);
+  attend(pool, layer, config_.is_windowed(layer) ? windowed_plan_ : whole_plan_, s);
   ffn_branch(w, s);
 }
 
@@ -174,8 +173,6 @@ Transformer::Scratch Transformer::last_layer(const device::KvPoolView& pool, con
   device_.matmul(branch_input(w.attention_norm, s), keys);
   write_keys(pool, layer, s);
 
-  const bool local = has_local_angles() && config_.window_of(layer) > 0;
-  const Matrix angles = local ? s.local_angles : s.angles;
   Scratch tail = s;
   tail.x = s.tail_x;
   tail.angles = tail.local_angles = s.tail_angles;
@@ -186,13 +183,14 @@ Transformer::Scratch Transformer::last_layer(const device::KvPoolView& pool, con
   if (tail_rows_.empty()) return tail;
   device_.gather_rows(s.x, tail_rows_, tail.x);
   if (config_.positions == Positions::kRope) {
-    device_.gather_rows(angles, tail_rows_, tail.angles);
+    device_.gather_rows(angles_of(layer, s), tail_rows_, tail.angles);
   }
   const std::array queries = {Product{w.q.get(), vector_of(w.q_bias), tail.q}};
   device_.matmul(branch_input(w.attention_norm, tail), queries);
   turn_queries(layer, tail);
-  plan_attention(tail_sequences_, tail_plans_);
-  attend(pool, layer, tail_plans_, tail);
+  tail_plan_ =
+      device::plan_attention(tail_sequences_, device_.info().plan, config_.window_of(layer));
+  attend(pool, layer, tail_plan_, tail);
   ffn_branch(w, tail);
   return tail;
 }
@@ -225,8 +223,7 @@ void Transformer::normalise_heads(Matrix x, const NormWeights& norm) {
 
 void Transformer::turn(std::size_t layer, Matrix x, const Scratch& s) {
   if (config_.positions != Positions::kRope) return;
-  const bool local = has_local_angles() && config_.window_of(layer) > 0;
-  device_.rope(x, config_.head_dim, local ? s.local_angles : s.angles, config_.rope_pairs);
+  device_.rope(x, config_.head_dim, angles_of(layer, s), config_.rope_pairs);
 }
 
 void Transformer::turn_queries(std::size_t layer, const Scratch& s) {
@@ -240,8 +237,8 @@ void Transformer::write_keys(const device::KvPoolView& pool, std::size_t layer, 
   device_.append_kv(pool, layer, s.k, s.v, slots_);
 }
 
-void Transformer::attend(const device::KvPoolView& pool, std::size_t layer, const Plans& plans,
-                         const Scratch& s) {
+void Transformer::attend(const device::KvPoolView& pool, std::size_t layer,
+                         const device::AttentionPlan& plan, const Scratch& s) {
   const LayerWeights& w = weights_.layers[layer];
   device::AttentionParams params;
   params.layer = layer;
@@ -250,7 +247,7 @@ void Transformer::attend(const device::KvPoolView& pool, std::size_t layer, cons
   params.soft_cap = config_.attention_soft_cap;
   params.window = config_.window_of(layer);
   params.alibi_slopes = vector_of(alibi_slopes_);
-  device_.attention(pool, params, params.window > 0 ? plans.windowed : plans.all, s.q, s.attended);
+  device_.attention(pool, params, plan, s.q, s.attended);
   const std::array output = {Product{w.output.get(), vector_of(w.output_bias), s.h}};
   device_.matmul(s.attended, output);
   end_branch(w.attention_norm, w.after_attention_norm, s);

@@ -56,19 +56,18 @@ class Transformer {
     // What of x and angles the last layer goes on with.
     tensor::Matrix tail_x, tail_angles;
   };
-  // The attention plans of a batch: of layers that see all keys, and of those with a window.
-  struct Plans {
-    device::AttentionPlan all, windowed;
-  };
   Scratch scratch(std::size_t rows);
   void place_rows(const ForwardBatch& batch);
   void prepare_angles(const Scratch& s);
-  void plan_attention(std::span<const device::SequenceRows> sequences, Plans& plans) const;
+  void plan_attention(std::span<const device::SequenceRows> sequences);
   void embed(std::span<const TokenId> ids, const Scratch& s);
   void keep_tails(const ForwardBatch& batch);
   void whole_layer(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
   Scratch last_layer(const device::KvPoolView& pool, const Scratch& s);
   bool has_local_angles() const noexcept { return !config_.local_rope_frequencies.empty(); }
+  tensor::Matrix angles_of(std::size_t layer, const Scratch& s) const noexcept {
+    return config_.has_local_rope(layer) ? s.local_angles : s.angles;
+  }
   // What a branch reads: the stream, or in the common case the norm of it, which is written to h.
   tensor::ConstMatrix branch_input(const NormWeights& norm, const Scratch& s);
   // The branch in h goes into the stream.
@@ -78,7 +77,7 @@ class Transformer {
   void turn(std::size_t layer, tensor::Matrix x, const Scratch& s);
   void turn_queries(std::size_t layer, const Scratch& s);
   void write_keys(const device::KvPoolView& pool, std::size_t layer, const Scratch& s);
-  void attend(const device::KvPoolView& pool, std::size_t layer, const Plans& plans,
+  void attend(const device::KvPoolView& pool, std::size_t layer, const device::AttentionPlan& plan,
               const Scratch& s);
   void ffn_branch(const LayerWeights& layer, const Scratch& s);
   void output_logits(std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
@@ -100,14 +99,14 @@ class Transformer {
   std::vector<std::uint32_t> positions_;
   std::vector<std::int32_t> position_rows_;  // of the table of learned positions
   std::vector<device::KvSlot> slots_;
-  std::vector<float> host_angles_;  // the next to be uploaded
-  std::vector<float> host_logits_;  // of one slice; grows
-  Plans plans_;
+  std::vector<float> host_angles_;                    // the next to be uploaded
+  std::vector<float> host_logits_;                    // of one slice; grows
+  device::AttentionPlan whole_plan_, windowed_plan_;  // of layers that see all keys, of the others
   // What the last layer goes on with: of each sequence the rows from its first logit row on.
   std::vector<std::uint32_t> tail_rows_;              // batch rows
   std::vector<device::SequenceRows> tail_sequences_;  // likewise
   std::vector<std::uint32_t> tail_logit_rows_;        // indices into tail_rows_
-  Plans tail_plans_;
+  device::AttentionPlan tail_plan_;                   // of the last layer
 };
 
 }  // namespace incipit::model

@@ -126,7 +126,7 @@ TEST_CASE("KV is shared under a config's fields, and each member changes them bu
   CHECK(config_fields(renamed) == fields);
 }
 
-TEST_CASE("A window that hides nothing is none") {
+TEST_CASE("A window that hides nothing is none, but for its layers' RoPE") {
   ModelConfig config = valid();  // of 512 tokens
   CHECK(config.window_of(0) == 0);
   set_window(config, 512, {1, 1});
@@ -136,6 +136,15 @@ TEST_CASE("A window that hides nothing is none") {
   set_window(config, 511, {0, 1});
   CHECK(config.window_of(0) == 0);
   CHECK(config.window_of(1) == 511);
+  // But layers that turn by frequencies of their own are still told apart.
+  ModelConfig two_ropes = valid();
+  two_ropes.local_rope_frequencies = two_ropes.rope_frequencies;
+  set_window(two_ropes, std::uint64_t{1} << 40, {0, 1});
+  CHECK(two_ropes.window == 512);
+  CHECK(two_ropes.windowed_layers == std::vector<std::uint8_t>{0, 1});
+  CHECK_FALSE(two_ropes.is_windowed(0));
+  CHECK(two_ropes.is_windowed(1));
+  CHECK_FALSE(valid().is_windowed(1));
   CHECK(window_pattern(7, 3) == std::vector<std::uint8_t>{1, 1, 0, 1, 1, 0, 1});
   CHECK(window_pattern(2, 6) == std::vector<std::uint8_t>{1, 1});
   CHECK(window_pattern(2, 1) == std::vector<std::uint8_t>{0, 0});

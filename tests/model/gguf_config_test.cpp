@@ -197,6 +197,12 @@ TEST_CASE("A Gemma 3 has windows and two bases of RoPE") {
   check_refused(file, "sliding_window_pattern = 0");
   file.erase("gemma3.attention.sliding_window");
   check_refused(file, "'gemma3.attention.sliding_window' is missing");
+  file = gemma();
+  file.set_u32("gemma3.attention.sliding_window", 0);
+  check_refused(file, "'gemma3.attention.sliding_window' is 0");
+  file.set_u32("gemma3.attention.sliding_window", 512);  // of a context of 512
+  CHECK(read(file).window == 512);
+  CHECK(read(file).windowed_layers == std::vector<std::uint8_t>{1, 1, 1, 1, 1, 0, 1});
   file = gemma();  // the largest one, whose heads are narrower than their part of the width
   file.set_u32("gemma3.block_count", 62).set_u32("gemma3.embedding_length", 64);
   CHECK(read(file).attention_scale == 0.25f);

@@ -227,6 +227,10 @@ TEST_CASE("A Gemma 3 in older words") {
   CHECK(read(scaled).rope_frequencies[0] == 0.125f);
   CHECK(read(scaled).local_rope_frequencies[0] == 1.0f);
   CHECK(read(scaled).windowed_layers == std::vector<std::uint8_t>{1, 0, 1, 0, 1, 0, 1});
+  json short_context = gemma();
+  short_context["max_position_embeddings"] = 256;
+  CHECK(read(short_context).window == 256);
+  CHECK(read(short_context).windowed_layers == config.windowed_layers);
   CHECK(&hugging_face_names(config) == &kGemma3Names);
 }
 
@@ -254,6 +258,7 @@ TEST_CASE("A Gemma 3 in newer words, and what of it is refused") {
       {"query_pre_attn_scalar", -1},
       {"final_logit_softcapping", -1.0},
       {"sliding_window", nullptr},
+      {"sliding_window", 0},
       {"layer_types", {"chunked_attention"}},
       {"rope_parameters", {{"full_attention", {{"rope_type", "default"}}}}},
       {"rope_parameters",

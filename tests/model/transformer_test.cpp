@@ -4,9 +4,13 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <string>
 
+#include "base/file.h"
 #include "cpu/cpu_device.h"
 #include "model/model_file.h"
 #include "support/catch.h"
@@ -115,6 +119,30 @@ TEST_CASE("logits of some rows are those of all rows, and all rows leave their K
         CHECK(batch.kv() == kv);
       }
     }
+  }
+}
+
+TEST_CASE("layers with a window keep their own RoPE where the window hides nothing") {
+  // The window is longer than the batch, so that only its angles can tell such a layer from others.
+  const TemporaryDirectory directory;
+  const auto original = std::filesystem::path(INCIPIT_TEST_DATA) / "reference" / "tiny-gemma3";
+  const auto device = cpu::make_cpu_device({.threads = 2});
+  const auto logits = [&](std::size_t context) {
+    const auto path = directory.path() / std::to_string(context);
+    std::filesystem::copy(original, path);
+    auto config = nlohmann::json::parse(base::read_text_file(path / "config.json", 1 << 20));
+    config["sliding_window"] = 64;
+    config["max_position_embeddings"] = context;
+    write_file(path / "config.json", config.dump());
+    Batch batch(path, *device);
+    return std::pair(batch.run(all_rows()), batch.run({20, 37}));
+  };
+  const auto [expected, expected_tail] = logits(512);
+  for (const std::size_t context : {63u, 64u, 65u}) {
+    const auto [all, tail] = logits(context);
+    REQUIRE(all.size() == Batch::kRows);
+    for (const auto& [row, values] : all) CHECK(same_bits(values, expected.at(row)));
+    for (const auto& [row, values] : tail) CHECK(same_bits(values, expected_tail.at(row)));
   }
 }
 
