@@ -37,7 +37,9 @@ class Inspector {
     for (const TensorInfo& tensor : tensors) {
       TensorReport& to = report_.tensors.emplace_back();
       to.name = tensor.name;
-      to.type = tensor.stored ? tensor::name(*tensor.stored) : tensor::name(tensor.type);
+      to.type = tensor.unread   ? tensor.unread->name
+                : tensor.stored ? tensor::name(*tensor.stored)
+                                : tensor::name(tensor.type);
       if (tensor.stored) to.computed_as = tensor::name(tensor.type);
       to.shape = tensor.shape;
       to.bytes = tensor.file_bytes();

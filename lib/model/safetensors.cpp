@@ -2,6 +2,7 @@
 #include "model/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -157,11 +158,38 @@ class HeaderParser final : public json::json_sax_t {
   bool in_list_ = false;
 };
 
-tensor::DType to_type(const Entry& entry, const std::filesystem::path& file) {
-  if (entry.type == "F32") return tensor::DType::kF32;
-  if (entry.type == "F16") return tensor::DType::kF16;
-  if (entry.type == "BF16") return tensor::DType::kBF16;
-  fail(file, "the type of tensor '" + entry.name + "' is " + entry.type +
+// Types that no weights have. Files carry masks and counters of such types, which the model's part
+// of the tensors leaves out.
+constexpr auto kUnreadTypes = std::to_array<UnreadType>({
+    {"BOOL", 1},
+    {"U8", 1},
+    {"I8", 1},
+    {"F8_E5M2", 1},
+    {"F8_E4M3", 1},
+    {"F8_E8M0", 1},
+    {"U16", 2},
+    {"I16", 2},
+    {"U32", 4},
+    {"I32", 4},
+    {"U64", 8},
+    {"I64", 8},
+    {"F64", 8},
+    {"C64", 8},
+});
+
+void set_type(TensorInfo& tensor, const std::string& type, const std::filesystem::path& file) {
+  for (const tensor::DType read :
+       {tensor::DType::kF32, tensor::DType::kF16, tensor::DType::kBF16}) {
+    if (tensor::name(read) != type) continue;
+    tensor.type = read;
+    return;
+  }
+  for (const UnreadType& known : kUnreadTypes) {
+    if (known.name != type) continue;
+    tensor.unread = known;
+    return;
+  }
+  fail(file, "the type of tensor '" + tensor.name + "' is " + type +
                  "; incipit reads F32, F16 and BF16 from safetensors");
 }
 
@@ -175,9 +203,10 @@ std::vector<TensorInfo> place_tensors(std::vector<Entry> entries, std::uint64_t 
   std::uint64_t next = 0;
   for (Entry& entry : entries) {
     TensorInfo tensor;
-    tensor.type = to_type(entry, file.path());
     tensor.name = std::move(entry.name);
+    set_type(tensor, entry.type, file.path());
     tensor.shape = std::move(entry.shape);
+    if (tensor.shape.empty()) tensor.shape = {1};  // a scalar
     tensor.file = index;
     tensor.bytes = tensor_bytes(tensor, file.path());
     const std::string who = "tensor '" + tensor.name + "'";

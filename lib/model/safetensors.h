@@ -12,8 +12,8 @@
 namespace incipit::model {
 
 /// The tensors of a .safetensors file: u64 length | JSON header | data. The data is covered without
-/// holes or overlaps and ends where the file ends, so that nothing can hide in it. `index` becomes
-/// TensorInfo::file. Throws Error{kModelUnreadable}.
+/// holes or overlaps and ends where the file ends, so that nothing can hide in it. A scalar has the
+/// shape [1]. `index` becomes TensorInfo::file. Throws Error{kModelUnreadable}.
 std::vector<TensorInfo> read_safetensors_header(const base::ReadFile& file, std::size_t index);
 
 /// A directory's model.safetensors, or the shards that its model.safetensors.index.json lists.

@@ -26,7 +26,7 @@ std::uint64_t tensor_bytes(const TensorInfo& tensor, const std::filesystem::path
                    " elements, but " + std::string(type) + " comes in blocks of " +
                    std::to_string(stored_block) + "; the file is damaged");
   }
-  std::uint64_t bytes = tensor::block_bytes(tensor.type);
+  std::uint64_t bytes = tensor.unread ? tensor.unread->bytes : tensor::block_bytes(tensor.type);
   for (const std::uint64_t dimension : tensor.shape) {
     if (dimension == 0) fail(file, "tensor '" + tensor.name + "' is empty; the file is damaged");
     bytes = base::checked_mul(bytes, dimension, what);

@@ -20,16 +20,24 @@ namespace incipit::model {
 inline constexpr std::size_t kMaxTensors = 65536;
 inline constexpr std::size_t kMaxDimensions = 4;
 
+/// A file's type of elements that nothing computes with.
+struct UnreadType {
+  std::string_view name;  // outlives the tensor
+  std::size_t bytes = 0;  // of an element
+};
+
 /// One tensor of a model file, checked: its bytes lie in the file.
 struct TensorInfo {
   std::string name;
   tensor::DType type = tensor::DType::kF32;
   std::vector<std::uint64_t> shape;  // outermost first; 1 to kMaxDimensions, none is 0
   std::uint64_t offset = 0;          // of its first byte in the file
-  std::uint64_t bytes = 0;           // as TensorSource::read() gives it: in `type`
+  std::uint64_t bytes = 0;           // as TensorSource::read() gives it
   std::size_t file = 0;              // which of the source's files
   /// How the file has it, where no kernel has that type and `type` stands in for it (kQ8_0).
   std::optional<tensor::StoredType> stored = {};
+  /// In place of `type`, for a tensor that is listed but must not be a part of the model.
+  std::optional<UnreadType> unread = {};
 
   std::uint64_t file_bytes() const noexcept;
 };

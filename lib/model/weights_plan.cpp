@@ -188,6 +188,11 @@ void match(const TensorSource& source, const ModelConfig& config, WeightSlot& sl
                                   " model needs, is missing; the model is incomplete, fetch it "
                                   "again");
   }
+  if (slot.tensor->unread) {
+    fail(source.file_of(*slot.tensor),
+         "the type of tensor '" + slot.name + "' is " + std::string(slot.tensor->unread->name) +
+             "; incipit computes with F32, F16 and BF16 from safetensors");
+  }
   if (slot.tensor->shape != slot.shape) {
     fail(source.file_of(*slot.tensor),
          "tensor '" + slot.name + "' has the shape " + to_string(slot.tensor->shape) +

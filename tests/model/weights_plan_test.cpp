@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "incipit/inspect.h"
 #include "model/model_file.h"
 #include "model/safetensors.h"
 #include "support/catch.h"
@@ -66,10 +67,17 @@ ModelWeights load(const std::filesystem::path& path) {
   return open_model(path)->load_weights(device, {});
 }
 
+struct Extra {
+  std::string name;
+  std::string type = "F32";
+  std::vector<std::size_t> shape = {1, 1, 2, 2};
+  std::size_t bytes = 16;
+};
+
 // A directory's tensors under other names, with its other files as they are.
 void rename_tensors(const std::filesystem::path& from, const std::filesystem::path& to,
                     const std::function<std::string(const std::string&)>& rename,
-                    const std::vector<std::string>& extra = {}) {
+                    const std::vector<Extra>& extra = {}) {
   std::filesystem::create_directories(to);
   for (const char* file : {"config.json", "tokenizer.json"}) {
     std::filesystem::copy_file(from / file, to / file);
@@ -82,8 +90,9 @@ void rename_tensors(const std::filesystem::path& from, const std::filesystem::pa
     writer.add(rename(tensor.name), test::safetensors_type(tensor.type),
                {tensor.shape.begin(), tensor.shape.end()}, bytes);
   }
-  for (const std::string& name : extra)
-    writer.add(name, "F32", {1, 1, 2, 2}, std::string(16, '\0'));
+  for (const Extra& tensor : extra) {
+    writer.add(tensor.name, tensor.type, tensor.shape, std::string(tensor.bytes, '\0'));
+  }
   writer.write(to / "model.safetensors");
 }
 
@@ -113,8 +122,15 @@ TEST_CASE("A prefix that all tensors lack is not needed, and masks are not eithe
   const test::TemporaryDirectory directory;
   const auto without = [](const std::string& name) { return name.substr(name.find(".") + 1); };
   rename_tensors(fixture("tiny-gpt2"), directory.path() / "plain", without,
-                 {"h.0.attn.bias", "h.1.attn.masked_bias"});
+                 {{"h.0.attn.bias", "BOOL", {1, 1, 2, 2}, 4},
+                  {"h.0.attn.masked_bias", "F32", {}, 4},
+                  {"h.1.attn.bias"},
+                  {"h.1.attn.masked_bias", "U8", {}, 1}});
   CHECK(parts_of(load(directory.path() / "plain")) == parts_of(load(fixture("tiny-gpt2"))));
+  const ModelReport report = inspect_model(directory.path() / "plain");
+  CHECK(report.problems.empty());
+  CHECK(report.tensors.at(0).name == "h.0.attn.bias");
+  CHECK(report.tensors.at(0).type == "BOOL");
 
   const auto some = [&](const std::string& name) {
     return name.ends_with("bias") ? name : without(name);
@@ -124,9 +140,20 @@ TEST_CASE("A prefix that all tensors lack is not needed, and masks are not eithe
                          [&] { return load(directory.path() / "mixed").parameters; });
   const auto same = [](const std::string& name) { return name; };
   rename_tensors(fixture("tiny-gpt2"), directory.path() / "more", same,
-                 {"transformer.h.0.adapter"});
+                 {{"transformer.h.0.adapter", "I8", {16}, 16}});
   test::check_unreadable("'transformer.h.0.adapter' has no place",
                          [&] { return load(directory.path() / "more").parameters; });
+}
+
+TEST_CASE("A type that nothing computes with is refused where the model needs the tensor") {
+  const test::TemporaryDirectory directory;
+  const auto moved = [](const std::string& name) {
+    return name == "model.norm.weight" ? "x" : name;
+  };
+  rename_tensors(fixture("tiny-llama"), directory.path() / "f64", moved,
+                 {{"model.norm.weight", "F64", {32}, 256}});
+  test::check_unreadable("the type of tensor 'model.norm.weight' is F64; incipit computes with",
+                         [&] { return load(directory.path() / "f64").parameters; });
 }
 
 TEST_CASE("Rows are chosen in runs") {
