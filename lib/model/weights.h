@@ -40,7 +40,9 @@ struct ModelWeights {
   std::vector<LayerWeights> layers;
   std::unique_ptr<device::Weight> output;  // [vocabulary, embedding width]; null: the embedding
   std::size_t parameters = 0;
-  base::Digest128 digest = {};  // of all tensors' names, types, shapes and bytes, in name order
+  // Of the names, types, shapes and bytes of the tensors that are used, in name order, and of which
+  // part of a tensor each weight is.
+  base::Digest128 digest = {};
 };
 
 }  // namespace incipit::model

@@ -72,16 +72,37 @@ class RowReader {
   }
 
  private:
+  // Columns of a transposed tensor that are turned at once, so that their lines stay in the cache.
+  static constexpr std::uint64_t kColumns = 16;
+
   // The tensor holds column after column: of each, the piece that these rows have.
   void read_transposed(std::uint64_t first, std::uint64_t rows, std::span<std::byte> out) {
     const std::size_t element = tensor::block_bytes(tensor_.type);
     const std::uint64_t stored = tensor_.shape.back();
-    column_.resize(rows * element);
-    for (std::uint64_t c = 0; c < slot_.columns(); ++c) {
-      source_.read(tensor_, (c * stored + first) * element, column_);
-      for (std::uint64_t r = 0; r < rows; ++r) {
-        std::memcpy(out.data() + r * row_bytes_ + c * element, column_.data() + r * element,
-                    element);
+    columns_.resize(kColumns * rows * element);
+    for (std::uint64_t c = 0; c < slot_.columns(); c += kColumns) {
+      const std::uint64_t count = std::min(kColumns, slot_.columns() - c);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        source_.read(tensor_, ((c + i) * stored + first) * element,
+                     std::span(columns_).subspan(i * rows * element, rows * element));
+      }
+      std::byte* const to = out.data() + c * element;
+      if (element == 2) {
+        transpose<std::uint16_t>(columns_.data(), count, rows, to);
+      } else {
+        transpose<std::uint32_t>(columns_.data(), count, rows, to);
+      }
+    }
+  }
+
+  // [count, rows] elements become [rows, count] of the rows at `to`.
+  template <class Element>
+  void transpose(const std::byte* from, std::uint64_t count, std::uint64_t rows,
+                 std::byte* to) const noexcept {
+    for (std::uint64_t r = 0; r < rows; ++r) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        std::memcpy(to + r * row_bytes_ + i * sizeof(Element),
+                    from + (i * rows + r) * sizeof(Element), sizeof(Element));
       }
     }
   }
@@ -91,7 +112,7 @@ class RowReader {
   const TensorInfo& tensor_;
   const std::size_t row_bytes_;
   std::uint64_t row_ = 0;
-  std::vector<std::byte> column_;
+  std::vector<std::byte> columns_;
 };
 
 // F16 numbers become BF16 numbers, in place.

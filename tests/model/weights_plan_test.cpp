@@ -3,15 +3,19 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "incipit/inspect.h"
 #include "model/model_file.h"
 #include "model/safetensors.h"
 #include "support/catch.h"
+#include "support/gguf_writer.h"
 #include "support/recording_device.h"
 #include "support/safetensors_writer.h"
 #include "support/temporary_directory.h"
@@ -96,6 +100,36 @@ void rename_tensors(const std::filesystem::path& from, const std::filesystem::pa
   writer.write(to / "model.safetensors");
 }
 
+// Writes a GPT-2 as wide as 3/4 of the fixture, whose tensors are of that type, and returns their
+// bytes: numbers that are finite and other than their neighbours.
+std::map<std::string, std::string> write_narrow_gpt2(const std::filesystem::path& to,
+                                                     const std::string& type) {
+  const std::filesystem::path from = fixture("tiny-gpt2");
+  std::filesystem::copy_file(from / "tokenizer.json", to / "tokenizer.json");
+  auto config = nlohmann::json::parse(base::read_text_file(from / "config.json", 1 << 20));
+  config["n_embd"] = 24;
+  test::write_file(to / "config.json", config.dump());
+  std::map<std::string, std::string> stored;
+  SafetensorsWriter writer;
+  const TensorSource source = open_safetensors(from);
+  for (const TensorInfo& tensor : source.tensors()) {
+    std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
+    std::size_t elements = 1;
+    for (std::size_t& dimension : shape) {
+      if (dimension == 32 || dimension == 96 || dimension == 128) dimension = dimension / 4 * 3;
+      elements *= dimension;
+    }
+    std::string& bytes = stored[tensor.name];
+    for (std::size_t i = 0; i < elements; ++i) {
+      if (type == "F32") bytes += {static_cast<char>(i % 256), static_cast<char>(i / 256)};
+      bytes += {static_cast<char>(i % 251), static_cast<char>(i % 61)};
+    }
+    writer.add(tensor.name, type, shape, bytes);
+  }
+  writer.write(to / "model.safetensors");
+  return stored;
+}
+
 TEST_CASE("Both files of a model give the same parts, however they lie in its tensors") {
   // GPT-2's are transposed in one of them, BLOOM's lie head by head, Gemma's norms count from one.
   const std::string name = GENERATE(as<std::string>(), "tiny-gpt2", "tiny-bloom", "tiny-gemma3");
@@ -154,6 +188,32 @@ TEST_CASE("A type that nothing computes with is refused where the model needs th
                  {{"model.norm.weight", "F64", {32}, 256}});
   test::check_unreadable("the type of tensor 'model.norm.weight' is F64; incipit computes with",
                          [&] { return load(directory.path() / "f64").parameters; });
+}
+
+TEST_CASE("A transposed tensor is turned, whatever its type and however long its rows") {
+  const std::string type = GENERATE(as<std::string>(), "F32", "F16", "BF16");
+  const std::size_t element = type == "F32" ? 4 : 2;
+  const test::TemporaryDirectory directory;
+  const auto stored = write_narrow_gpt2(directory.path(), type);
+  const ModelWeights weights = load(directory.path());
+  const auto check = [&](const std::unique_ptr<device::Weight>& weight, const std::string& name,
+                         std::size_t first, std::size_t outputs) {
+    const RecordingDevice::Weight& turned = RecordingDevice::recorded(weight);
+    const std::string& tensor = stored.at("transformer.h.1." + name + ".weight");
+    std::string expected;
+    for (std::size_t row = 0; row < turned.rows(); ++row) {
+      for (std::size_t column = 0; column < turned.columns(); ++column) {
+        expected += tensor.substr((column * outputs + first + row) * element, element);
+      }
+    }
+    CHECK(turned.bytes == expected);
+  };
+  const LayerWeights& layer = weights.layers.at(1);
+  check(layer.q, "attn.c_attn", 0, 72);
+  check(layer.k, "attn.c_attn", 24, 72);
+  check(layer.v, "attn.c_attn", 48, 72);
+  check(layer.up, "mlp.c_fc", 0, 96);
+  check(layer.down, "mlp.c_proj", 0, 24);
 }
 
 TEST_CASE("Rows are chosen in runs") {
