@@ -15,11 +15,15 @@ namespace incipit::model {
   base::throw_error(ErrorCode::kModelUnreadable, file.string() + ": " + why);
 }
 
-/// The command that makes safetensors of a PyTorch checkpoint.
+/// The command that makes safetensors of a PyTorch checkpoint, for a POSIX shell.
 inline std::string convert_command(const std::filesystem::path& directory) {
-  return "python3 -c \"from transformers import AutoModelForCausalLM as M; "
-         "M.from_pretrained('" +
-         directory.string() + "').save_pretrained('" + directory.string() + "')\"";
+  std::string quoted;
+  for (const char c : directory.empty() ? "." : directory.string()) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return "python3 -c \"import sys; from transformers import AutoModelForCausalLM as M; "
+         "p = sys.argv[1]; M.from_pretrained(p).save_pretrained(p)\" '" +
+         quoted + "'";
 }
 
 /// Whether there is anything of that path that this process can see.

@@ -138,10 +138,17 @@ TEST_CASE("What cannot be a model says what to give instead") {
 
 TEST_CASE("A directory with a checkpoint of PyTorch only is told to convert it") {
   const TemporaryDirectory directory;
-  test::write_file(directory.path() / "config.json", "{}");
-  test::write_file(directory.path() / "pytorch_model.bin", "PK\3\4");
-  check_unreadable("save_pretrained('" + directory.path().string() + "')",
-                   [&] { return open_model(directory.path()); });
+  const auto check_told = [&](const char* name, const std::string& quoted) {
+    const auto path = directory.path() / name;
+    std::filesystem::create_directories(path);
+    test::write_file(path / "config.json", "{}");
+    test::write_file(path / "pytorch_model.bin", "PK\3\4");
+    check_unreadable("save_pretrained(p)\" '" + directory.path().string() + "/" + quoted + "'",
+                     [&] { return open_model(path); });
+  };
+  check_told("a model", "a model");
+  // No name becomes a part of the command.
+  check_told("it's $(x) \"y\"", "it'\\''s $(x) \"y\"");
 }
 
 TEST_CASE("A vocabulary of 150,000 tokens opens fast") {
