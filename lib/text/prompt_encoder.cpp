@@ -14,7 +14,7 @@ std::vector<TokenId> PromptEncoder::encode(std::string_view static_text,
   std::string rest(static_text.substr(known->prefix.bytes));
   rest += dynamic_prompt;
   std::vector<TokenId> ids = known->prefix.ids;
-  const std::vector<TokenId> rest_ids = tokenizer_.encode_rest(rest, known->prefix.end);
+  const std::vector<TokenId> rest_ids = tokenizer_.encode_rest(rest, known->prefix.seam);
   ids.insert(ids.end(), rest_ids.begin(), rest_ids.end());
   return ids;
 }

@@ -94,12 +94,17 @@ SpecialTokenSearch::Match SpecialTokenSearch::next(const SpecialTokens& tokens, 
     if (rule.whole_word) {
       if (open_ && is_undecided_behind(end)) return stop(tokens, begin);
       at_ = end;
-      if (is_word_beside(begin, end)) continue;
+      if (is_word_beside(begin, end)) {
+        if (open_ && text.size() > 1) passed_.emplace_back(begin, end);
+        continue;
+      }
     }
     if (rule.strip_right) {
       const std::size_t behind = std::max(end, taken_);  // white space up to here, if farther
       const std::size_t stripped = behind + white_space_at_front(text_.substr(behind));
-      if (open_ && is_undecided_behind(stripped)) return stop(tokens, begin);
+      if (open_ && (is_undecided_behind(stripped) || is_undecided_in(tokens, behind, stripped))) {
+        return stop(tokens, begin);
+      }
       at_ = end;
       end = stripped;
     } else {
@@ -115,14 +120,40 @@ SpecialTokenSearch::Match SpecialTokenSearch::next(const SpecialTokens& tokens, 
 
 void SpecialTokenSearch::skip_to(std::size_t position) { at_ = std::max(at_, position); }
 
+SpecialTokenSearch::Seam SpecialTokenSearch::seam_at(std::size_t position) const {
+  if (position == 0) return before_;
+  const auto over = std::partition_point(
+      passed_.begin(), passed_.end(), [&](const auto& token) { return token.second <= position; });
+  const bool inside = over != passed_.end() && over->first < position;
+  return {is_word_before(position), inside ? over->second - position : 0};
+}
+
+bool SpecialTokenSearch::is_word_before(std::size_t position) const {
+  if (position == 0) return before_.after_word;
+  const std::string_view before = text_.substr(0, position);
+  return begins_with_word(before.substr(position - last_character(before)));
+}
+
 bool SpecialTokenSearch::is_word_beside(std::size_t begin, std::size_t end) const {
-  const std::string_view before = text_.substr(0, begin);
-  if (begins_with_word(text_.substr(end))) return true;
-  return !before.empty() && begins_with_word(before.substr(begin - last_character(before)));
+  return is_word_before(begin) || begins_with_word(text_.substr(end));
 }
 
 bool SpecialTokenSearch::is_undecided_behind(std::size_t end) const {
   return end == text_.size() || first_unit(text_.substr(end)).kind == Utf8Unit::Kind::kIncomplete;
+}
+
+/// Whether a token that begins in this white space may depend on what follows the text. Its match
+/// would begin where the white space has been taken, and could not be left to the rest.
+bool SpecialTokenSearch::is_undecided_in(const SpecialTokens& tokens, std::size_t begin,
+                                         std::size_t end) const {
+  for (std::size_t at = begin; at < end; ++at) {
+    if (!tokens.begins_[byte_at(text_, at)]) continue;
+    const SpecialTokens::Walk found = tokens.walk(text_.substr(at));
+    if (found.undecided) return true;
+    if (found.token == nullptr) continue;
+    if (found.token->rule.whole_word || found.token->rule.strip_right) return true;
+  }
+  return false;
 }
 
 SpecialTokenSearch::Match SpecialTokenSearch::stop(const SpecialTokens& tokens,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/tokenizer.h"
@@ -48,10 +49,12 @@ class SpecialTokens {
 /// passed over as a whole. O(length).
 class SpecialTokenSearch {
  public:
+  using Seam = Tokenizer::StablePrefix::SearchSeam;
+
   /// In an open text, one that may go on, the search stops where what follows could change it.
-  /// The text must outlive it.
-  explicit SpecialTokenSearch(std::string_view text, bool open = false)
-      : text_(text), open_(open) {}
+  /// `before` tells of what stands before the text. The text must outlive it.
+  explicit SpecialTokenSearch(std::string_view text, bool open = false, const Seam& before = {})
+      : text_(text), open_(open), before_(before), at_(before.passed) {}
 
   struct Match {
     std::size_t begin = 0;  // all between the last match and this is ordinary text
@@ -63,16 +66,23 @@ class SpecialTokenSearch {
   Match next(const SpecialTokens& tokens, std::size_t limit);
   /// Goes on at `position` or where it is, whichever is later.
   void skip_to(std::size_t position);
+  /// What another search has to know that begins at `position` of an open text, which this one has
+  /// passed.
+  Seam seam_at(std::size_t position) const;
 
  private:
+  bool is_word_before(std::size_t position) const;
   bool is_word_beside(std::size_t begin, std::size_t end) const;
   bool is_undecided_behind(std::size_t end) const;
+  bool is_undecided_in(const SpecialTokens& tokens, std::size_t begin, std::size_t end) const;
   Match stop(const SpecialTokens& tokens, std::size_t position) const;
 
   std::string_view text_;
   bool open_;
-  std::size_t at_ = 0;     // where the search goes on
-  std::size_t taken_ = 0;  // end of the last match
+  Seam before_;
+  std::size_t at_;                                           // where the search goes on
+  std::size_t taken_ = 0;                                    // end of the last match
+  std::vector<std::pair<std::size_t, std::size_t>> passed_;  // in an open text: tokens in words
 };
 
 }  // namespace incipit::text

@@ -7,13 +7,13 @@
 
 namespace incipit::text {
 
-TextEncoder::TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out, End before)
+TextEncoder::TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out, const Seam& before)
     : rules_(rules), out_(out), before_(before) {
   if (rules.pattern) scanner_.emplace(*rules.pattern);
 }
 
 void TextEncoder::raw(std::string_view text) {
-  SpecialTokenSearch search(text);
+  SpecialTokenSearch search(text, /*open=*/false, before_.raw);
   for (std::size_t done = 0;;) {
     const SpecialTokenSearch::Match match = search.next(rules_.specials);
     plain(text.substr(done, match.begin - done), /*open=*/false);
@@ -50,7 +50,11 @@ std::size_t TextEncoder::raw_stable(std::string_view text) {
   for (std::size_t done = 0;;) {
     const SpecialTokenSearch::Match match = search.next(rules_.specials);
     const std::string_view before = text.substr(done, match.begin - done);
-    if (match.id < 0) return done + plain(before, /*open=*/true);
+    if (match.id < 0) {
+      done += plain(before, /*open=*/true);
+      before_.raw = search.seam_at(done);
+      return done;
+    }
     plain(before, /*open=*/false);
     special(match.id);
     done = match.end;
@@ -59,7 +63,7 @@ std::size_t TextEncoder::raw_stable(std::string_view text) {
 
 void TextEncoder::special(TokenId id) {
   out_.push_back(id);
-  before_ = End::kSpecialToken;
+  before_ = {.end = End::kSpecialToken};
 }
 
 std::size_t TextEncoder::plain(std::string_view text, bool open) {
@@ -79,22 +83,20 @@ std::size_t TextEncoder::plain(std::string_view text, bool open) {
 std::size_t TextEncoder::valid(std::string_view text, bool open) {
   if (open) text = text.substr(0, rules_.normalizer.closed_front(text));
   if (text.empty()) return 0;
-  const bool begins = before_ == End::kNothing || before_ == End::kSpecialToken;
+  const bool begins = before_.end == End::kNothing || before_.end == End::kSpecialToken;
   NormalizedText form(rules_.normalizer, text, begins);
   const std::string_view normal = form.text();
 
-  std::size_t stable = 0;  // of `text`
-  std::size_t stable_ids = out_.size();
-  End stable_end = before_;
+  struct {
+    std::size_t bytes, normal_bytes, ids;
+    End end;
+  } stable = {0, 0, out_.size(), before_.end};
   const auto settle = [&](std::size_t position, End end) {
-    const auto source = open ? form.source_position(position) : std::optional(text.size());
-    if (!source) return;
-    stable = *source;
-    stable_ids = out_.size();
-    stable_end = end;
+    const auto source = open ? form.source_position(position) : std::nullopt;
+    if (source) stable = {*source, position, out_.size(), end};
   };
-  SpecialTokenSearch search(normal, open);
-  End before = before_;
+  SpecialTokenSearch search(normal, open, before_.normalized);
+  End before = before_.end;
   for (std::size_t done = 0;;) {
     const SpecialTokenSearch::Match match =
         find_normalized_ ? search.next(rules_.normalized)
@@ -108,12 +110,12 @@ std::size_t TextEncoder::valid(std::string_view text, bool open) {
     settle(done, before);
   }
   if (!open) {
-    before_ = End::kText;
+    before_ = {.end = End::kText};
     return text.size();
   }
-  out_.resize(stable_ids);
-  before_ = stable_end;
-  return stable;
+  out_.resize(stable.ids);
+  before_ = {.end = stable.end, .normalized = search.seam_at(stable.normal_bytes)};
+  return stable.bytes;
 }
 
 /// What stands between two tokens. `settled` hears how much of the text is encoded for good, again
@@ -185,7 +187,7 @@ void TextEncoder::invalid(std::string_view bytes) {
       rules_.bpe->encode_byte(byte, out_);
     }
   }
-  before_ = End::kText;
+  before_ = {.end = End::kText};
 }
 
 }  // namespace incipit::text

@@ -42,17 +42,18 @@ struct EncodingRules {
 class TextEncoder {
  public:
   using End = Tokenizer::StablePrefix::End;
+  using Seam = Tokenizer::StablePrefix::Seam;
 
-  /// Appends to `out`. Both must outlive it. What comes before the text ends with `before`.
-  TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out, End before = End::kNothing);
+  /// Appends to `out`. Both must outlive it. `before` tells of what comes before the text.
+  TextEncoder(const EncodingRules& rules, std::vector<TokenId>& out, const Seam& before = {});
 
   void raw(std::string_view text);
   void pieces(std::span<const TextPiece> pieces);
   /// A raw text that may go on: only the front of it whose tokens no continuation can change.
   /// Returns the length of that.
   std::size_t raw_stable(std::string_view text);
-  /// What stands at the end of all that is encoded.
-  End end() const noexcept { return before_; }
+  /// Between all that is encoded and what follows; whole after raw_stable(), else its end only.
+  const Seam& seam() const noexcept { return before_; }
 
  private:
   // Each takes the front of a text that it can encode for good, all of it unless the text is
@@ -73,7 +74,7 @@ class TextEncoder {
 
   const EncodingRules& rules_;
   std::vector<TokenId>& out_;
-  End before_;  // what stands before the text that comes next
+  Seam before_;  // what stands before the text that comes next
   bool find_normalized_ = true;
   std::optional<PreTokenPattern::Scanner> scanner_;
   Bpe::Scratch scratch_;

@@ -219,9 +219,9 @@ std::vector<TokenId> Tokenizer::encode(std::span<const TextPiece> pieces,
   for (const TextPiece& piece : pieces) bytes += piece.text.size();
   check_size(bytes);
   std::vector<TokenId> ids;
-  TextEncoder encoder(impl_->rules, ids, end);
+  TextEncoder encoder(impl_->rules, ids, {.end = end});
   encoder.pieces(pieces);
-  end = encoder.end();
+  end = encoder.seam().end;
   return ids;
 }
 
@@ -231,14 +231,15 @@ Tokenizer::StablePrefix Tokenizer::encode_stable(std::string_view text) const {
   if (impl_->add_bos) prefix.ids.push_back(impl_->bos);
   TextEncoder encoder(impl_->rules, prefix.ids);
   prefix.bytes = encoder.raw_stable(text);
-  prefix.end = encoder.end();
+  prefix.seam = encoder.seam();
   return prefix;
 }
 
-std::vector<TokenId> Tokenizer::encode_rest(std::string_view rest, StablePrefix::End end) const {
+std::vector<TokenId> Tokenizer::encode_rest(std::string_view rest,
+                                            const StablePrefix::Seam& seam) const {
   check_size(rest.size());
   std::vector<TokenId> ids;
-  TextEncoder(impl_->rules, ids, end).raw(rest);
+  TextEncoder(impl_->rules, ids, seam).raw(rest);
   if (impl_->add_eos) ids.push_back(impl_->eos);
   return ids;
 }

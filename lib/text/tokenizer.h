@@ -136,16 +136,27 @@ class Tokenizer {
       kNormalizedToken,  // a special one, found in text that was normalised around it
       kText,
     };
+    /// What a search for tokens has to know that begins within a text.
+    struct SearchSeam {
+      bool after_word = false;  // a word character stands before it
+      std::size_t passed = 0;   // so many bytes end what was passed over: a token, but no word
+    };
+    /// What the text before a place means for the tokens behind it.
+    struct Seam {
+      End end = End::kNothing;     // what stands at its end
+      SearchSeam raw = {};         // of the search in raw text
+      SearchSeam normalized = {};  // of the one in normalised text
+    };
     std::size_t bytes = 0;
-    End end = End::kNothing;        // what stands at its end
+    Seam seam = {};                 // at its end
     std::vector<TokenId> ids = {};  // BOS included
   };
   /// Pieces behind others that end with `end`, which becomes what all of them end with.
   std::vector<TokenId> encode(std::span<const TextPiece> pieces, StablePrefix::End& end) const;
   StablePrefix encode_stable(std::string_view text) const;
-  /// The rest of a text behind a stable prefix that ends with `end`: encode(a + b) ==
-  /// stable(a).ids ++ encode_rest(what follows stable(a).bytes in a + b, stable(a).end).
-  std::vector<TokenId> encode_rest(std::string_view rest, StablePrefix::End end) const;
+  /// The rest of a text behind a stable prefix with this seam: encode(a + b) ==
+  /// stable(a).ids ++ encode_rest(what follows stable(a).bytes in a + b, stable(a).seam).
+  std::vector<TokenId> encode_rest(std::string_view rest, const StablePrefix::Seam& seam) const;
 
   /// Bytes of one token within a text; empty for control and unused tokens. Throws
   /// Error{kInvalidArgument} for an unknown id.

@@ -67,7 +67,7 @@ void run(std::string_view bytes) {
   const Tokenizer::StablePrefix stable = tokenizer.encode_stable(text.substr(0, cut));
   require(stable.bytes <= cut, "a stable front goes beyond the text");
   std::vector<TokenId> joined = stable.ids;
-  const auto rest = tokenizer.encode_rest(text.substr(stable.bytes), stable.end);
+  const auto rest = tokenizer.encode_rest(text.substr(stable.bytes), stable.seam);
   joined.insert(joined.end(), rest.begin(), rest.end());
   require(joined == ids, "a stable front and the rest are other tokens than the whole");
 

@@ -118,6 +118,32 @@ TEST_CASE("in an open text what may still be stripped, or a word, is left") {
   CHECK(first("ab\t\xe3\x80") == std::pair(std::size_t{2}, -1));
 }
 
+TEST_CASE("in an open text white space is not stripped where a token begins in it") {
+  const SpecialTokens tokens({{"<r>", 1, {.strip_right = true}}, {" xy", 2}});
+  const auto first = [&](std::string_view text) {
+    return SpecialTokenSearch(text, true).next(tokens).id;
+  };
+  CHECK(first("<r>  x") == -1);  // may become " xy"
+  CHECK(first("<r>  xy") == 1);
+  CHECK(first("<r>  xz") == 1);
+}
+
+TEST_CASE("a search goes on where another one stopped") {
+  const SpecialTokens tokens({{"ab cd", 1, {.whole_word = true}}, {"cd", 2}});
+  const std::string text = "xab cd-cd.";
+  SpecialTokenSearch whole(text, /*open=*/true);
+  REQUIRE(whole.next(tokens).begin == 7);
+  for (const std::size_t seam : {0u, 1u, 2u, 4u, 5u, 6u, 7u}) {
+    SpecialTokenSearch rest(std::string_view(text).substr(seam), false, whole.seam_at(seam));
+    CHECK(rest.next(tokens).begin == 7 - seam);
+  }
+  CHECK(whole.seam_at(1).after_word);
+  CHECK(whole.seam_at(1).passed == 0);
+  CHECK_FALSE(whole.seam_at(4).after_word);
+  CHECK(whole.seam_at(4).passed == 2);
+  CHECK(whole.seam_at(6).passed == 0);
+}
+
 TEST_CASE("a search may be held back, and sent on") {
   const SpecialTokens tokens({{"<a>", 1}});
   SpecialTokenSearch search("<a><a>x<a>");

@@ -23,9 +23,50 @@ TEST_CASE("a stable front and the rest are the tokens of the whole, at every spl
         const auto stable = tokenizer.encode_stable(std::string_view(text).substr(0, split));
         REQUIRE(stable.bytes <= split);
         const auto rest =
-            tokenizer.encode_rest(std::string_view(text).substr(stable.bytes), stable.end);
+            tokenizer.encode_rest(std::string_view(text).substr(stable.bytes), stable.seam);
         if (joined(stable.ids, rest) != expected)
           FAIL_CHECK(family << " at " << split << ": " << text);
+      }
+    }
+  }
+}
+
+/// `family` with control tokens that are looked for before or after normalising: "foo", and others
+/// that have to be words.
+Tokenizer with_words(const char* family, bool normalized) {
+  TokenizerSpec spec = spec_of(family);
+  for (const char* token : {"foo", "bar", "@@", "ab cd", "cd"}) {
+    spec.rules[static_cast<TokenId>(spec.tokens.size())] = {
+        .whole_word = std::string_view(token) != "foo" && std::string_view(token) != "cd",
+        .normalized = normalized};
+    spec.tokens.emplace_back(token);
+    spec.kinds.push_back(TokenKind::kControl);
+    if (!spec.scores.empty()) spec.scores.push_back(0);
+  }
+  return Tokenizer(std::move(spec));
+}
+
+TEST_CASE("a token that has to be a word is one, or none, across every split") {
+  const std::vector<std::string> texts = {
+      "foobar ",    "foo bar ",  "foobarfoo bar-",        "a@@-",
+      "-@@-a@@ @@", "a b@@ c@@", "a>\u0338@@- \u226f@@-", "\u00e9@@ e\u0301@@-",
+      "xab cd y",   "-ab cd y",  "x ab cdab cd. ab cd.",  "a\xff@@ \xff bar a\xc3@@ "};
+  for (const char* family : kAllFamilies) {
+    for (const bool normalized : {false, true}) {
+      const Tokenizer tokenizer = with_words(family, normalized);
+      for (const std::string& text : texts) {
+        const std::vector<TokenId> expected = tokenizer.encode(text);
+        for (std::size_t split = 0; split <= text.size(); ++split) {
+          const auto stable = tokenizer.encode_stable(std::string_view(text).substr(0, split));
+          const auto rest =
+              tokenizer.encode_rest(std::string_view(text).substr(stable.bytes), stable.seam);
+          if (joined(stable.ids, rest) != expected)
+            FAIL_CHECK(family << (normalized ? ", normalized, " : " ") << split << ": " << text);
+        }
+        // And where the front has seen all of the text.
+        const auto stable = tokenizer.encode_stable(text + "-");
+        const auto rest = tokenizer.encode_rest((text + "-").substr(stable.bytes), stable.seam);
+        CHECK(joined(stable.ids, rest) == tokenizer.encode(text + "-"));
       }
     }
   }
@@ -41,7 +82,7 @@ TEST_CASE("no continuation changes a stable front") {
       for (const std::string& next : awkward_parts()) {
         const std::string whole = text + next + random_text(random, 2);
         const auto rest =
-            tokenizer.encode_rest(std::string_view(whole).substr(stable.bytes), stable.end);
+            tokenizer.encode_rest(std::string_view(whole).substr(stable.bytes), stable.seam);
         if (joined(stable.ids, rest) != tokenizer.encode(whole)) {
           FAIL_CHECK(family << ": " << text << " before " << next);
         }
@@ -103,7 +144,7 @@ TEST_CASE("hostile texts are encoded in linear time") {
     for (const std::string& part : parts) {
       const std::string text = repeated(part, kBytes / part.size());
       const auto stable = tokenizer.encode_stable(text);
-      CHECK(joined(stable.ids, tokenizer.encode_rest(text.substr(stable.bytes), stable.end)) ==
+      CHECK(joined(stable.ids, tokenizer.encode_rest(text.substr(stable.bytes), stable.seam)) ==
             tokenizer.encode(text));
     }
   }
