@@ -96,6 +96,10 @@ std::vector<MergeRule> from_scores(const TokenizerSpec& spec, const Vocabulary& 
   std::vector<ScoredRule> scored;
   for (std::size_t i = 0; i < spec.tokens.size() && i < spec.scores.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
+    if (!std::isfinite(spec.scores[i])) {
+      fail("the tokenizer gives token " + std::to_string(i) + ", \"" + spec.tokens[i] +
+           "\", a score that is no finite number; the file is damaged");
+    }
     if (vocabulary.find(vocabulary.text_of(id)) != id) continue;  // no text of its own
     const bool user_defined = spec.kinds[i] == TokenKind::kUserDefined;
     add_pairs(id, user_defined ? -HUGE_VAL : -spec.scores[i], vocabulary, scored);

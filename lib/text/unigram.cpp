@@ -12,7 +12,7 @@ namespace incipit::text {
 namespace {
 
 constexpr double kUnknownPenalty = 10;           // below the lowest score, as in SentencePiece
-constexpr std::size_t kMaxNodes = 1 << 23;       // bounds the memory of the trie to 256 MiB
+constexpr std::size_t kMaxNodes = 1 << 23;       // bounds the memory of the edges to 256 MiB
 constexpr std::size_t kMaxTokenBytes = 1 << 10;  // bounds the work per byte of text
 
 [[noreturn]] void fail(const std::string& why) {
@@ -62,7 +62,7 @@ void Unigram::build_trie(std::vector<TokenId> ids, std::uint64_t seed) {
     nodes += text_of(i).size() - (i == 0 ? 0 : common_prefix(text_of(i - 1), text_of(i)));
   }
   if (nodes > kMaxNodes) fail("has too many long tokens");
-  edges_ = MergeTable(nodes, seed);
+  edges_ = MergeTable(nodes - 1, seed);
   token_here_.assign(1, -1);
   for (const TokenId id : ids) {
     TokenId node = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/merges.h"
 
+#include <limits>
+
 #include "support/catch.h"
 #include "text/fixture.h"
 
@@ -49,6 +51,16 @@ TEST_CASE("a list of merges is taken as it is") {
   TokenizerSpec spec = scored({{"a", -1}, {"b", -2}, {"ab", -5}, {"ba", -4}});
   spec.merges = {"a b", "b a"};
   CHECK(texts(spec) == Texts{"a b", "b a"});
+}
+
+TEST_CASE("scores that are no finite numbers are refused") {
+  using Limits = std::numeric_limits<double>;
+  for (const double score : {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+    const TokenizerSpec spec = scored({{"a", -1}, {"b", -2}, {"ab", score}});
+    const auto failure = failure_of([&] { merges_of(spec, Vocabulary(spec, 1)); });
+    CHECK(failure.code == ErrorCode::kModelUnreadable);
+    CHECK_THAT(failure.message, Catch::Contains("token 2, \"ab\""));
+  }
 }
 
 TEST_CASE("what cannot be merged is refused") {
