@@ -26,10 +26,6 @@ void check_growth(std::size_t bytes) {
                                                      std::to_string(bytes) + " bytes");
 }
 
-bool is_one_character(std::string_view text) {
-  return !text.empty() && first_unit(text).bytes == text.size();
-}
-
 std::string without_marks(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -72,6 +68,7 @@ std::string with_runs_replaced(std::string_view text, const std::string& by) {
     const std::size_t end = std::min(text.find_first_not_of(' ', at), text.size());
     if (end - at >= 2) {
       out += by;
+      check_growth(out.size());
       at = end;
     } else {
       out += text[at++];
@@ -87,13 +84,13 @@ std::string with_front(std::string_view text, const std::string& front) {
 std::string step_applied(const NormalizerStep& step, std::string_view text, bool begins) {
   switch (step.kind) {
     case Kind::kNfc:
-      return in_form(text, UnicodeForm::kC);
+      return in_form(text, UnicodeForm::kC, kMaxTextBytes);
     case Kind::kNfd:
-      return in_form(text, UnicodeForm::kD);
+      return in_form(text, UnicodeForm::kD, kMaxTextBytes);
     case Kind::kNfkc:
-      return in_form(text, UnicodeForm::kKC);
+      return in_form(text, UnicodeForm::kKC, kMaxTextBytes);
     case Kind::kNfkd:
-      return in_form(text, UnicodeForm::kKD);
+      return in_form(text, UnicodeForm::kKD, kMaxTextBytes);
     case Kind::kLowerCase:
       return lower_case(text);
     case Kind::kStripAccents:

@@ -14,7 +14,10 @@ namespace incipit::text {
 namespace {
 
 // The longest decomposition of one character has 18 (U+FDFA; Unicode stability policy).
-using Decomposition = std::array<utf8proc_int32_t, 32>;
+struct Decomposition {
+  std::array<utf8proc_int32_t, 32> codes;
+  std::size_t count = 0;
+};
 
 utf8proc_option_t options_of(UnicodeForm form) {
   int options = UTF8PROC_STABLE;
@@ -26,6 +29,18 @@ utf8proc_option_t options_of(UnicodeForm form) {
 }
 
 utf8proc_int32_t as_code(char32_t code) { return static_cast<utf8proc_int32_t>(code); }
+
+/// The full decomposition of one character.
+Decomposition decompose(char32_t code, utf8proc_option_t options) {
+  Decomposition parts;
+  int last_class = 0;
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      as_code(code), parts.codes.data(), static_cast<utf8proc_ssize_t>(parts.codes.size()), options,
+      &last_class);
+  INCIPIT_CHECK(count > 0 && static_cast<std::size_t>(count) <= parts.codes.size());
+  parts.count = static_cast<std::size_t>(count);
+  return parts;
+}
 
 /// Canonical ordering; utf8proc's own is quadratic in the number of marks.
 void reorder(std::u32string& codes) {
@@ -41,30 +56,48 @@ void reorder(std::u32string& codes) {
   }
 }
 
-/// A stretch that ends before an ASCII character, or with the text. No form joins one of those to
-/// what stands before it.
-std::size_t stretch(std::string_view text) {
+/// A stretch at the front whose form nothing behind it changes.
+std::size_t stretch(std::string_view text, UnicodeForm form) {
   constexpr std::size_t kMany = std::size_t{1} << 16;
-  std::size_t end = std::min(kMany, text.size());
-  while (end < text.size() && !is_ascii(text[end])) ++end;
-  return end;
+  for (std::size_t end = kMany; end < text.size(); ++end) {
+    const Utf8Unit unit = first_unit(text.substr(end));
+    const bool begins_character = unit.kind == Utf8Unit::Kind::kCharacter;
+    if (begins_character && is_closed_before(unit.code, form)) return end;
+  }
+  return text.size();
 }
 
 }  // namespace
+
+bool is_closed_before(char32_t code, UnicodeForm form) {
+  constexpr char32_t kFirstMark = 0x300;
+  constexpr char32_t kFirstJamoVowel = 0x1160, kLastJamoFinal = 0x11FF;
+  constexpr char32_t kFirstBeyondPlane0 = 0x10000;
+  if (code < kFirstMark) return true;
+  // What composes with a character before it is a mark or a jamo; beyond plane 0, letters do, too
+  // (Kirat Rai of Unicode 16).
+  if (code >= kFirstBeyondPlane0) return false;
+  const utf8proc_int32_t first = decompose(code, options_of(form)).codes[0];
+  if (first >= as_code(kFirstJamoVowel) && first <= as_code(kLastJamoFinal)) return false;
+  switch (utf8proc_category(first)) {
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+      return false;
+    default:
+      return true;
+  }
+}
 
 void append_form(std::string& out, std::string_view text, UnicodeForm form, std::u32string& codes) {
   const utf8proc_option_t options = options_of(form);
   codes.clear();
   while (!text.empty()) {
     const Utf8Unit unit = first_unit(text);
-    Decomposition parts;
-    int last_class = 0;
-    const utf8proc_ssize_t count =
-        utf8proc_decompose_char(as_code(unit.code), parts.data(),
-                                static_cast<utf8proc_ssize_t>(parts.size()), options, &last_class);
-    INCIPIT_CHECK(count > 0 && static_cast<std::size_t>(count) <= parts.size());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      codes.push_back(static_cast<char32_t>(parts[i]));
+    const Decomposition parts = decompose(unit.code, options);
+    for (std::size_t i = 0; i < parts.count; ++i) {
+      codes.push_back(static_cast<char32_t>(parts.codes[i]));
     }
     text.remove_prefix(unit.bytes);
   }
@@ -80,11 +113,11 @@ void append_form(std::string& out, std::string_view text, UnicodeForm form, std:
   for (const char32_t code : codes) append_utf8(out, code);
 }
 
-std::string in_form(std::string_view text, UnicodeForm form) {
+std::string in_form(std::string_view text, UnicodeForm form, std::size_t max_bytes) {
   std::string out;
   std::u32string codes;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, stretch(text));
+  while (!text.empty() && out.size() <= max_bytes) {
+    const std::string_view part = text.substr(0, stretch(text, form));
     if (std::all_of(part.begin(), part.end(), is_ascii)) {
       out += part;
     } else {

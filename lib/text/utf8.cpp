@@ -55,6 +55,12 @@ Utf8Unit first_unit(std::string_view bytes) noexcept {
   return {Utf8Unit::Kind::kCharacter, static_cast<std::uint8_t>(lead.length), code};
 }
 
+bool is_one_character(std::string_view bytes) noexcept {
+  if (bytes.empty()) return false;
+  const Utf8Unit unit = first_unit(bytes);
+  return unit.kind == Utf8Unit::Kind::kCharacter && unit.bytes == bytes.size();
+}
+
 std::size_t valid_front(std::string_view bytes) noexcept {
   std::size_t size = 0;
   while (true) {

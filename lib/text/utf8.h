@@ -24,6 +24,8 @@ struct Utf8Unit {
 /// The first unit of `bytes`, which must not be empty.
 Utf8Unit first_unit(std::string_view bytes) noexcept;
 
+bool is_one_character(std::string_view bytes) noexcept;
+
 /// Length of the longest front of `bytes` that is valid UTF-8.
 std::size_t valid_front(std::string_view bytes) noexcept;
 

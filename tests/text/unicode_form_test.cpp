@@ -56,10 +56,30 @@ TEST_CASE("a text longer than a stretch is that of its parts") {
   for (const auto& [form, options] : kForms) {
     CHECK(in_form(many, form) == repeated(in_form(part, form), 20000));
   }
+  // Stretches end where nothing joins: not before a jamo, a mark or what becomes one.
+  for (const char* joined :
+       {"\u1100\u1161\u11a8", "\u30ab\u3099", "\uff76\uff9e", "\u3131\u314f", "\u0d46\u0d3e"}) {
+    const std::string long_text = repeated(joined, 20000);
+    for (const auto& [form, options] : kForms) {
+      CHECK(in_form(long_text, form) == repeated(in_form(joined, form), 20000));
+    }
+  }
   std::string marks = "a", ordered = "a";  // one stretch
   marks += repeated("\u0307\u0323", 100000);
   ordered += repeated("\u0323", 100000) + repeated("\u0307", 100000);
   CHECK(in_form(marks, UnicodeForm::kD) == ordered);
+}
+
+TEST_CASE("a form that grows too long ends early") {
+  for (const char* part : {"\ufdfa", "\ufdfa a"}) {
+    const std::string many = repeated(part, 100000);
+    for (const UnicodeForm form : {UnicodeForm::kKC, UnicodeForm::kKD}) {
+      const std::size_t bytes = in_form(many, form, 1000).size();
+      CHECK(bytes > 1000);
+      CHECK(bytes < 1000000);
+    }
+    CHECK(in_form(many, UnicodeForm::kKD).size() > 3000000);
+  }
 }
 
 TEST_CASE("lower case is that of each character") {
