@@ -7,6 +7,7 @@
 
 #include "text/pre_token_pattern.h"
 #include "text/replace.h"
+#include "text/utf8.h"
 
 namespace incipit::text {
 namespace {
@@ -112,6 +113,16 @@ void read_template(const Json& processor, TokenizerSpec& spec) {
   if (!text_seen) fail_unsupported_json("the post_processor template " + excerpt(single));
 }
 
+/// The character that stands for a space; Hugging Face reads no longer text there.
+std::string replacement_at(const Json& metaspace) {
+  std::string mark = string_at(metaspace, "replacement");
+  if (!is_one_character(mark)) {
+    fail_unsupported_json("a Metaspace whose replacement is not one character: " +
+                          excerpt(metaspace));
+  }
+  return mark;
+}
+
 /// What the tokens of a decoder write for a space; one only.
 void set_space(const std::string& space, TokenizerSpec& spec) {
   if (space.empty() || !spec.space.empty()) fail_unsupported_json("such a decoder");
@@ -136,8 +147,8 @@ std::string prepend_scheme(const Json& metaspace) {
 }
 
 void read_metaspace(const Json& step, TokenizerSpec& spec) {
-  const std::string mark = string_at(step, "replacement"), scheme = prepend_scheme(step);
-  if (mark.empty() || (scheme != "always" && scheme != "first" && scheme != "never")) {
+  const std::string mark = replacement_at(step), scheme = prepend_scheme(step);
+  if (scheme != "always" && scheme != "first" && scheme != "never") {
     fail_unsupported_json("the pre_tokenizer " + excerpt(step));
   }
   spec.spacing.push_back({Kind::kReplace, " ", mark});
@@ -203,8 +214,13 @@ void read_pre_tokenizer(const Json& pre_tokenizer, TokenizerSpec& spec) {
   if (steps.size() == 1 && type_of(0) == "Metaspace") return read_metaspace(*steps[0], spec);
   if (steps.size() == 2 && type_of(0) == "WhitespaceSplit" && type_of(1) == "Metaspace" &&
       prepend_scheme(*steps[1]) == "always") {
+    // Without the marks, nothing would tell the words apart.
+    if (!bool_at(*steps[1], "split", true)) {
+      fail_unsupported_json("a WhitespaceSplit before a Metaspace that does not split: " +
+                            excerpt(pre_tokenizer));
+    }
     read_metaspace(*steps[1], spec);
-    spec.spacing = {{Kind::kMarkWords, {}, string_at(*steps[1], "replacement")}};
+    spec.spacing = {{Kind::kMarkWords, {}, replacement_at(*steps[1])}};
     return;
   }
   // Gemma's: it cuts at spaces, of which its normaliser leaves none.
@@ -231,7 +247,7 @@ void read_decoder(const Json& decoder, TokenizerSpec& spec) {
   for (const Json* step : steps_of(decoder, "decoders")) {
     const std::string type = string_at(*step, "type");
     if (type == "Metaspace") {
-      set_space(string_at(*step, "replacement"), spec);
+      set_space(replacement_at(*step), spec);
       spec.strip_space = prepend_scheme(*step) != "never";
     } else if (type == "Replace" && string_at(*step, "content") == " ") {
       set_space(pattern_at(*step, "String"), spec);

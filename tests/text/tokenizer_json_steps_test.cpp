@@ -114,6 +114,10 @@ TEST_CASE("a Metaspace says when something comes in front") {
       {"type": "WhitespaceSplit"},
       {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"}]})",
           "WhitespaceSplit");
+  refuses(read_pre_tokenizer, R"({"type": "Sequence", "pretokenizers": [
+      {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "_", "split": false}]})",
+          "does not split");
+  refuses(read_pre_tokenizer, R"({"type": "Metaspace", "replacement": "__"})", "not one character");
   refuses(read_pre_tokenizer, R"({"type": "Whitespace"})", "Whitespace");
 }
 
@@ -164,7 +168,8 @@ TEST_CASE("decoders are those that undo what the encoder does") {
           "Strip");
   refuses(read_decoder, R"({"type": "Replace", "pattern": {"String": "a"}, "content": "b"})",
           "Replace");
-  refuses(read_decoder, R"({"type": "Metaspace"})", "decoder");
+  refuses(read_decoder, R"({"type": "Metaspace"})", "not one character");
+  refuses(read_decoder, R"({"type": "Metaspace", "replacement": "__"})", "not one character");
 }
 
 }  // namespace
