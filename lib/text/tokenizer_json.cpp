@@ -8,6 +8,7 @@
 #include "text/byte_alphabet.h"
 #include "text/tokenizer_json_steps.h"
 #include "text/tokenizer_json_values.h"
+#include "text/vocabulary.h"
 
 namespace incipit::text {
 namespace {
@@ -34,12 +35,8 @@ TokenizerModel model_of(const Json& root, const Json& model) {
                                                                   : TokenizerModel::kCharacterBpe;
 }
 
-/// "<0x00>" to "<0xFF>" stand for bytes where the model falls back to them.
-bool is_byte_token(std::string_view token) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  return token.size() == 6 && token.starts_with("<0x") && token.back() == '>' &&
-         kDigits.find(token[3]) != std::string_view::npos &&
-         kDigits.find(token[4]) != std::string_view::npos;
+TokenKind kind_of(std::string_view token, bool byte_fallback) {
+  return byte_fallback && byte_of_token(token) ? TokenKind::kByte : TokenKind::kNormal;
 }
 
 void read_vocabulary(const Json& model, TokenizerSpec& spec) {
@@ -52,8 +49,7 @@ void read_vocabulary(const Json& model, TokenizerSpec& spec) {
     fail_unsupported_json("a byte-level model with byte_fallback");
   }
   for (const auto& [token, value] : vocabulary->items()) {
-    const bool byte = bytes && is_byte_token(token);
-    add_token(spec, id_of(value, token), token, byte ? TokenKind::kByte : TokenKind::kNormal);
+    add_token(spec, id_of(value, token), token, kind_of(token, bytes));
   }
 }
 
@@ -68,7 +64,7 @@ void read_scored_vocabulary(const Json& model, TokenizerSpec& spec) {
     }
     const auto& token = entry[0].get_ref<const std::string&>();
     spec.tokens.push_back(token);
-    spec.kinds.push_back(bytes && is_byte_token(token) ? TokenKind::kByte : TokenKind::kNormal);
+    spec.kinds.push_back(kind_of(token, bytes));
     spec.scores.push_back(entry[1].get<double>());
   }
   const Json* unknown = find(model, "unk_id");

@@ -2,9 +2,7 @@
 #include "text/vocabulary.h"
 
 #include <bit>
-#include <charconv>
 #include <limits>
-#include <optional>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -14,17 +12,21 @@
 namespace incipit::text {
 namespace {
 
-/// The byte of "<0x0A>".
-std::optional<char> byte_of(std::string_view text) {
-  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
-  unsigned byte = 0;
-  const char* end = text.data() + 5;
-  const auto result = std::from_chars(text.data() + 3, end, byte, 16);
-  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return static_cast<char>(byte);
+[[noreturn]] void fail_twins(TokenId first, TokenId second) {
+  base::throw_error(
+      ErrorCode::kModelUnreadable,
+      "tokens " + std::to_string(first) + " and " + std::to_string(second) + " have the same text");
 }
 
 }  // namespace
+
+std::optional<char> byte_of_token(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
+  const std::size_t high = kDigits.find(text[3]), low = kDigits.find(text[4]);
+  if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+  return static_cast<char>(16 * high + low);
+}
 
 Vocabulary::Vocabulary(const TokenizerSpec& spec, std::uint64_t seed) : seed_(seed) {
   const std::size_t count = spec.tokens.size();
@@ -61,13 +63,15 @@ void Vocabulary::add_characters(const std::string& text, TokenKind kind,
                                 const TokenizerSpec& spec) {
   const auto id = static_cast<TokenId>(size());
   if (kind == TokenKind::kByte) {
-    const std::optional<char> byte = byte_of(text);
+    const std::optional<char> byte = byte_of_token(text);
     if (!byte) {
       base::throw_error(ErrorCode::kModelUnreadable, "token " + std::to_string(id) +
                                                          " stands for a byte, but is \"" + text +
                                                          "\" and not like \"<0x0A>\"");
     }
-    byte_tokens_[static_cast<unsigned char>(*byte)] = id;
+    TokenId& known = byte_tokens_[static_cast<unsigned char>(*byte)];
+    if (known >= 0) fail_twins(known, id);
+    known = id;
     bytes_.add({&*byte, 1});
     return texts_.add({});
   }
@@ -84,10 +88,7 @@ TokenId Vocabulary::find(std::string_view text) const noexcept { return slots_[s
 
 void Vocabulary::insert(TokenId id) {
   TokenId& slot = slots_[slot_of(text_of(id))];
-  if (slot >= 0) {
-    base::throw_error(ErrorCode::kModelUnreadable, "tokens " + std::to_string(slot) + " and " +
-                                                       std::to_string(id) + " have the same text");
-  }
+  if (slot >= 0) fail_twins(slot, id);
   slot = id;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "text/tokenizer.h"
 
 namespace incipit::text {
+
+/// The byte that a token like "<0x0A>" stands for. In capitals only, as those who fall back to
+/// bytes write them; nullopt for all else.
+std::optional<char> byte_of_token(std::string_view text);
 
 /// Tokens as bytes, in both directions.
 class Vocabulary {

@@ -57,7 +57,7 @@ TEST_CASE("a vocabulary of characters writes its tokens as they are, and some by
   spec.tokens[0] = "\u2581a\u2581";
   spec.tokens[5] = "<0x0A>";
   spec.kinds[5] = TokenKind::kByte;
-  spec.tokens[7] = "<0xe4>";
+  spec.tokens[7] = "<0xE4>";
   spec.kinds[7] = TokenKind::kByte;
   const Vocabulary vocabulary(spec, 0);
   CHECK(vocabulary.find("\u2581a\u2581") == 0);
@@ -73,11 +73,24 @@ TEST_CASE("a vocabulary of characters writes its tokens as they are, and some by
   CHECK(vocabulary.find_byte('\n') == 5);
   CHECK(vocabulary.find_byte('\xe4') == 7);
   CHECK(vocabulary.find_byte('a') == -1);
-  for (const char* wrong : {"\n", "<0x0>", "<0x0G>", "<0x0A0>", "<0x-1>", "<0x 1>", "0x0A"}) {
+  for (const char* wrong :
+       {"\n", "<0x0>", "<0x0G>", "<0x0a>", "<0x0A0>", "<0x-1>", "<0x 1>", "0x0A"}) {
     spec.tokens[5] = wrong;
     const auto failure = failure_of([&] { Vocabulary(spec, 0); });
     CHECK_THAT(failure.message, Catch::Contains("token 5") && Catch::Contains("<0x0A>"));
   }
+  spec.tokens[5] = spec.tokens[7];
+  const auto twice = failure_of([&] { Vocabulary(spec, 0); });
+  CHECK(twice.code == ErrorCode::kModelUnreadable);
+  CHECK_THAT(twice.message, Catch::Contains("tokens 5 and 7"));
+}
+
+TEST_CASE("byte tokens are written in one way") {
+  CHECK(byte_of_token("<0x00>") == '\0');
+  CHECK(byte_of_token("<0xFF>") == '\xff');
+  CHECK_FALSE(byte_of_token("<0xff>").has_value());
+  CHECK_FALSE(byte_of_token("<0xFG>").has_value());
+  CHECK_FALSE(byte_of_token("").has_value());
 }
 
 TEST_CASE("an inconsistent vocabulary is refused") {
