@@ -2,23 +2,23 @@
 #ifndef INCIPIT_CUDA_KERNELS_APPEND_KV_CUH_
 #define INCIPIT_CUDA_KERNELS_APPEND_KV_CUH_
 
-#include "cuda/prim/launch.cuh"
-#include "cuda/prim/math.cuh"
-#include "cuda/prim/memory.cuh"
-#include "cuda/prim/warp.cuh"
-#include "device/kv_layout.h"
+#include "cuda/kernels/quantize_kv.cuh"
+#include "device/device.h"
 
 // What happens between the products of a layer and its attention, in one launch: queries and keys
 // turn by their position (RoPE), and keys and values are rounded and written to the pool.
+//
+// V of F16 and BF16 in the pool is always finite (KvPlane says why). A head of a token whose V is
+// not, as it would be rounded, is damaged: it gets V = 0 and K = NaN, so rows that see the token
+// are NaN and all others what they would be without it.
 
 namespace incipit::cuda {
-
-enum class RopePairing : std::uint32_t { kNone, kHalves, kAdjacent };  // device::RopePairs
 
 /// A slot of a row that has none: nothing of it is written.
 constexpr device::BlockId kNoBlock = ~device::BlockId{0};
 
-/// Matrices of f32, 16-byte aligned, as are their rows. head_dim is a multiple of 4, at most 256.
+/// Matrices of f32, 16-byte aligned, as are their rows. head_dim is a multiple of 4, at most
+/// kMaxHeadDim.
 struct AppendKvParams {
   float* q = nullptr;  // [rows, heads * head_dim], turned in place; null: none
   std::int64_t q_stride = 0;
@@ -29,7 +29,7 @@ struct AppendKvParams {
   const float* angles = nullptr;  // [rows, 2 * half]: cosines of a row's position, then sines
   std::int64_t angles_stride = 0;
   unsigned half = 0;  // pairs that turn, at most head_dim / 2; kHalves: a multiple of 4
-  RopePairing pairing = RopePairing::kNone;
+  device::RopePairs pairs = device::RopePairs::kHalves;
   const device::KvSlot* slots = nullptr;  // [rows]
   // The layer's K and V in the pool, as in PagedAttentionParams.
   unsigned char* pool = nullptr;
@@ -42,7 +42,7 @@ constexpr unsigned kAppendThreads = 128;
 /// One head of one row in a warp: groups of 4 neighbours, group lane + 32 g.
 class HeadInWarp {
  public:
-  static constexpr unsigned kWidth = 4, kGroups = 2;
+  static constexpr unsigned kWidth = 4, kGroups = kMaxHeadDim / (kWidth * prim::kWarpLanes);
   using Group = prim::Pack<float, kWidth>;
 
   INCIPIT_DEVICE HeadInWarp(const float* from, unsigned head_dim) : head_dim_(head_dim) {
@@ -59,15 +59,37 @@ class HeadInWarp {
   INCIPIT_DEVICE bool has(unsigned g) const { return first(g) < head_dim_; }
   INCIPIT_DEVICE Group& operator[](unsigned g) { return values_[g]; }
 
+  /// The largest |value| as it is rounded to T; infinity where one is infinite or NaN.
+  template <class T>
+  INCIPIT_DEVICE float top() const {
+    float top = 0.0f;
+    INCIPIT_UNROLL
+    for (unsigned g = 0; g < kGroups; ++g) {
+      INCIPIT_UNROLL
+      for (unsigned i = 0; i < kWidth; ++i) {
+        const float next = magnitude(prim::to_float(prim::from_float<T>(values_[g][i])));
+        top = next > top ? next : top;
+      }
+    }
+    return largest_magnitude(top);
+  }
+
+  INCIPIT_DEVICE void fill(float value) {
+    INCIPIT_UNROLL
+    for (unsigned g = 0; g < kGroups; ++g) {
+      INCIPIT_UNROLL
+      for (unsigned i = 0; i < kWidth; ++i) values_[g][i] = value;
+    }
+  }
+
   /// Turns pair i = (a, b) to (a cos - b sin, b cos + a sin). `from`: where the head was loaded.
   INCIPIT_DEVICE void turn(const float* from, const float* angles, unsigned half,
-                           RopePairing pairing) {
-    if (pairing == RopePairing::kNone) return;
+                           device::RopePairs pairs) {
     INCIPIT_UNROLL
     for (unsigned g = 0; g < kGroups; ++g) {
       if (!has(g) || first(g) >= 2 * half) continue;
       const Group own = values_[g];
-      const bool halves = pairing == RopePairing::kHalves;
+      const bool halves = pairs == device::RopePairs::kHalves;
       const bool upper = first(g) >= half;
       Group partner = {};
       if (halves) {
@@ -110,47 +132,25 @@ INCIPIT_DEVICE void store_head(HeadInWarp& head, unsigned char* record, unsigned
   }
 }
 
-/// As integers, and their scale behind the 16 rows: the contract of the CPU's pool
-/// (lib/cpu/kv_order.h). With top the largest |x|: q = x * (127 / top), scale = top / 127; a row
-/// below 2^-100 is zero, one with an infinity or a NaN is zeros with the scale NaN.
+/// As integers, and their scale behind the 16 rows: quantize_kv.cuh.
 template <>
 INCIPIT_DEVICE void store_head<std::int8_t>(HeadInWarp& head, unsigned char* record,
                                             unsigned offset, unsigned head_dim) {
-  constexpr float kLargest = 127.0f, kTiny = 0x1p-100f;
-  constexpr auto kTokens = static_cast<unsigned>(device::kBlockTokens);
-  std::uint32_t top_bits = 0;  // of |x|: ordered as numbers, with infinity and NaN on top
-  INCIPIT_UNROLL
-  for (unsigned g = 0; g < HeadInWarp::kGroups; ++g) {
-    INCIPIT_UNROLL
-    for (unsigned i = 0; i < HeadInWarp::kWidth; ++i) {
-      const std::uint32_t bits = prim::bit_cast<std::uint32_t>(head[g][i]) & 0x7fffffffu;
-      top_bits = bits > top_bits ? bits : top_bits;
-    }
-  }
-  top_bits =
-      prim::reduce_lanes(top_bits, [](std::uint32_t a, std::uint32_t b) { return a > b ? a : b; });
-  const bool damaged = top_bits >= 0x7f800000u;
-  const float top = prim::bit_cast<float>(top_bits);
-  const bool zero = damaged || top < kTiny;
-  const float inverse = zero ? 0.0f : prim::divide_rn(kLargest, top);
+  const KvScale scale = kv_scale(head.top<float>());
   INCIPIT_UNROLL
   for (unsigned g = 0; g < HeadInWarp::kGroups; ++g) {
     if (!head.has(g)) continue;
-    prim::Pack<std::int8_t, HeadInWarp::kWidth> rounded = {};
+    prim::Pack<std::int8_t, HeadInWarp::kWidth> rounded;
     INCIPIT_UNROLL
     for (unsigned i = 0; i < HeadInWarp::kWidth; ++i) {
-      const float x = zero ? 0.0f : head[g][i] * inverse;
-      rounded[i] = static_cast<std::int8_t>(prim::round_to_even(x));
+      rounded[i] = kv_integer(head[g][i], scale.inverse);
     }
     prim::store(reinterpret_cast<prim::Pack<std::int8_t, HeadInWarp::kWidth>*>(
                     record + offset * head_dim + head.first(g)),
                 rounded);
   }
   if (prim::lane() == 0) {
-    const float scale = damaged ? prim::bit_cast<float>(0x7fc00000u)
-                        : zero  ? 0.0f
-                                : prim::divide_rn(top, kLargest);
-    prim::store(reinterpret_cast<float*>(record + kTokens * head_dim) + offset, scale);
+    prim::store(reinterpret_cast<float*>(record + kRecordTokens * head_dim) + offset, scale.scale);
   }
 }
 
@@ -170,7 +170,7 @@ append_kv_kernel(AppendKvParams params) {
   if (head < query_heads) {
     float* const q = params.q + row * params.q_stride + head * params.head_dim;
     HeadInWarp values(q, params.head_dim);
-    values.turn(q, angles, params.half, params.pairing);
+    values.turn(q, angles, params.half, params.pairs);
     sync_warp();  // all have read what others now overwrite
     INCIPIT_UNROLL
     for (unsigned g = 0; g < HeadInWarp::kGroups; ++g) {
@@ -186,11 +186,15 @@ append_kv_kernel(AppendKvParams params) {
   head -= query_heads;
   const bool is_v = head >= params.kv_heads;
   if (is_v) head -= params.kv_heads;
-  const float* const from =
-      (is_v ? params.v + row * params.v_stride : params.k + row * params.k_stride) +
-      head * params.head_dim;
+  const float* const v = params.v + row * params.v_stride + head * params.head_dim;
+  const float* const from = is_v ? v : params.k + row * params.k_stride + head * params.head_dim;
   HeadInWarp values(from, params.head_dim);
-  if (!is_v) values.turn(from, angles, params.half, params.pairing);
+  if (!is_v) values.turn(from, angles, params.half, params.pairs);
+  if constexpr (sizeof(Stored) == 2) {
+    if (HeadInWarp(v, params.head_dim).top<Stored>() == infinity()) {
+      values.fill(is_v ? 0.0f : bit_cast<float>(0x7fc00000u));
+    }
+  }
   unsigned char* const record = params.pool + slot.block * params.block_bytes +
                                 (is_v ? params.v_offset : params.k_offset) +
                                 head * params.head_bytes;
@@ -200,9 +204,9 @@ append_kv_kernel(AppendKvParams params) {
 /// Stored: float, F16, BF16 or std::int8_t.
 template <class Stored>
 void append_kv(Stream stream, const AppendKvParams& params) {
-  INCIPIT_CHECK(params.head_dim % 4 == 0 && params.head_dim <= 256);
+  INCIPIT_CHECK(params.head_dim % 4 == 0 && params.head_dim <= kMaxHeadDim);
   INCIPIT_CHECK(2 * params.half <= params.head_dim);
-  INCIPIT_CHECK(params.pairing != RopePairing::kHalves || params.half % 4 == 0);
+  INCIPIT_CHECK(params.pairs != device::RopePairs::kHalves || params.half % 4 == 0);
   INCIPIT_CHECK(params.q_stride % 4 == 0 && params.k_stride % 4 == 0 && params.v_stride % 4 == 0);
   constexpr std::int64_t kWarps = kAppendThreads / prim::kWarpLanes;
   const std::int64_t heads = (params.q == nullptr ? 0 : params.heads) + 2 * params.kv_heads;

@@ -8,26 +8,28 @@
 
 // Tiles of keys or values in shared memory, as 16-bit values for ldmatrix.
 //
-// A tile's rows are padded to whole runs of 128 bytes, and within a run row r keeps its 16-byte
-// chunk c at place c ^ (r % 8): then eight rows of one column of chunks lie in different banks, and
-// so do eight chunks of one row.
+// A tile's rows are padded to a power of two of at least 128 bytes, and within 128 bytes row r
+// keeps its 16-byte chunk c at place c ^ (r % 8): then eight rows of one column of chunks lie in
+// different banks, and so do eight chunks of one row.
 
 namespace incipit::cuda {
 
-constexpr unsigned padded_dim(unsigned dim) { return (dim + 63) / 64 * 64; }
+constexpr unsigned padded_dim(unsigned dim) { return dim <= 64 ? 64 : dim <= 128 ? 128 : 256; }
 
 /// Index of the first of the 8 values of a chunk.
 template <unsigned kPitch>
 INCIPIT_DEVICE unsigned chunk_index(unsigned row, unsigned chunk) {
-  static_assert(kPitch % 64 == 0);
+  static_assert(kPitch >= 64 && (kPitch & (kPitch - 1)) == 0);  // for chunk_beyond
   return row * kPitch + (chunk ^ (row & 7u)) * 8;
 }
 
-/// The chunk that lies `chunks`, a multiple of n, to the right of one of the first n: cheap to
-/// compute, so that no register needs to keep it.
+/// The chunk that lies `chunks`, a multiple of n, to the right of one of the first n, n a power of
+/// two: cheap to compute, so that no register needs to keep it.
 INCIPIT_DEVICE unsigned chunk_beyond(unsigned index, unsigned chunks) { return index ^ chunks * 8; }
 
-/// K or V of one KV head of one layer, seen along an item's block list.
+/// K or V of one KV head of one layer, seen along an item's block list. Values of V are finite up
+/// to key_end, as a row multiplies those of keys that it does not see, too, by zero; whoever writes
+/// V of F16 or BF16 sees to it (append_kv). K may be anything: scores of hidden keys are replaced.
 struct KvPlane {
   const unsigned char* base = nullptr;  // of the head's record in block 0 of the pool
   std::int64_t block_bytes = 0;
@@ -57,7 +59,7 @@ struct KvTileLoader {
   static constexpr unsigned kTileBytes = kKeys * kPitch * 2;
   static constexpr unsigned kStageBytes = kInt8 ? kKeys * kSteps * 16 : 0;
   static constexpr unsigned kRounds = (kKeys * kSteps + kThreads - 1) / kThreads;
-  static_assert(kDim % kChunkValues == 0);
+  static_assert(kDim % kChunkValues == 0 && kDim <= kPitch);
 
   /// Starts the copies of the keys first_key .. first_key + kKeys; zeros past the end.
   static INCIPIT_DEVICE void issue(const KvPlane& plane, unsigned first_key, T* tile,

@@ -30,11 +30,12 @@ INCIPIT_DEVICE KvScale kv_scale(float top) {
   return {divide_rn(top, 127.0f), divide_rn(127.0f, top)};
 }
 
-/// The largest |value| of a warp's rows; infinity where there is a NaN.
+/// The largest of a warp's magnitudes.
 INCIPIT_DEVICE float largest_magnitude(float top) {
   return prim::reduce_lanes(top, [](float a, float b) { return a > b ? a : b; });
 }
 
+/// |x|, infinity of a NaN.
 INCIPIT_DEVICE float magnitude(float x) {
   const std::uint32_t bits = prim::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
   return bits >= 0x7f800000u ? prim::infinity() : prim::bit_cast<float>(bits);
@@ -85,7 +86,8 @@ quantize_kv_kernel(QuantizeKvParams<T> params) {
   if (lane() == 0) store(scales + warp(), scale.scale);
 }
 
-/// The way back: scale * q, rounded to T.
+/// The way back: scale * q, rounded to T. A damaged row becomes NaN, which V in a pool must not be
+/// (KvPlane).
 template <class T>
 INCIPIT_KERNEL(512)
 dequantize_kv_kernel(QuantizeKvParams<T> params) {

@@ -18,7 +18,7 @@ constexpr device::KvFormat kFormat = std::is_same_v<Stored, cuda::F16>    ? devi
 
 struct Shape {
   unsigned heads = 3, kv_heads = 2, head_dim = 64, half = 32;
-  cuda::RopePairing pairing = cuda::RopePairing::kHalves;
+  device::RopePairs pairs = device::RopePairs::kHalves;
   bool with_queries = true;
 };
 
@@ -54,7 +54,7 @@ class Problem {
     params.angles = device_angles.data();
     params.angles_stride = 2 * shape.half;
     params.half = shape.half;
-    params.pairing = shape.pairing;
+    params.pairs = shape.pairs;
     params.slots = device_slots.data();
     params.pool = device_pool.data();
     params.block_bytes = static_cast<std::int64_t>(layout.block_bytes());
@@ -72,13 +72,11 @@ class Problem {
   /// By the CPU's scalar kernels, bit for bit; only the order of the values differs.
   std::vector<unsigned char> wanted() const {
     std::vector<float> turned_q = q, turned_k = k;
-    if (shape.pairing != cuda::RopePairing::kNone) {
-      const auto pairs = shape.pairing == cuda::RopePairing::kHalves ? device::RopePairs::kHalves
-                                                                     : device::RopePairs::kAdjacent;
+    if (shape.half > 0) {
       const tensor::ConstMatrix turns = {angles.data(), kRows, 2 * shape.half, 2 * shape.half};
       const auto turn = [&](std::vector<float>& x, unsigned heads, unsigned stride) {
         cpu::scalar::rope({x.data(), kRows, heads * shape.head_dim, stride}, shape.head_dim, turns,
-                          pairs);
+                          shape.pairs);
       };
       if (shape.with_queries) turn(turned_q, shape.heads, q_stride());
       turn(turned_k, shape.kv_heads, kv_stride());
@@ -143,7 +141,7 @@ class Problem {
 
 template <class Stored>
 void check(const Problem<Stored>& problem) {
-  CAPTURE(problem.shape.head_dim, problem.shape.half, static_cast<int>(problem.shape.pairing));
+  CAPTURE(problem.shape.head_dim, problem.shape.half, static_cast<int>(problem.shape.pairs));
   const auto got = run([&](cuda::Stream stream) { return problem.run_on(stream); });
   CHECK(same_bits(got, problem.wanted()));
 }
@@ -155,26 +153,26 @@ TEMPLATE_TEST_CASE("append_kv writes the bits of the scalar CPU kernels", "", fl
   for (const unsigned head_dim : {64u, 80u, 112u, 128u, 256u}) {
     Shape shape;
     shape.head_dim = head_dim;
-    for (const auto pairing :
-         {cuda::RopePairing::kNone, cuda::RopePairing::kHalves, cuda::RopePairing::kAdjacent}) {
-      shape.pairing = pairing;
-      for (const unsigned half : {head_dim / 2, 8u}) {
+    for (const auto pairs : {device::RopePairs::kHalves, device::RopePairs::kAdjacent}) {
+      shape.pairs = pairs;
+      for (const unsigned half : {head_dim / 2, 8u, 0u}) {
         shape.half = half;
         check(Problem<TestType>(shape));
       }
     }
+    shape.half = head_dim / 2;
     shape.with_queries = false;
     check(Problem<TestType>(shape));
   }
   Shape odd;  // pairs that end within a group of four
-  odd.pairing = cuda::RopePairing::kAdjacent;
+  odd.pairs = device::RopePairs::kAdjacent;
   odd.half = 7;
   check(Problem<TestType>(odd));
 }
 
 TEST_CASE("append_kv as int8: rows of zeros, tiny, huge and damaged ones") {
   Shape shape;
-  shape.pairing = cuda::RopePairing::kNone;
+  shape.half = 0;
   Problem<std::int8_t> problem(shape);
   const auto set = [&](std::vector<float>& x, unsigned row, float value) {
     for (unsigned i = 0; i < shape.head_dim; ++i) x[row * problem.kv_stride() + i] = value;

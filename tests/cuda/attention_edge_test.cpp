@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "cuda/attention_case.h"
+#include "cuda/kernels/append_kv.cuh"
 #include "cuda/kernels/attention.cuh"
 
 using namespace incipit;
@@ -180,26 +181,95 @@ TEST_CASE("one empty state merges as if it were not there") {
   check_near(got, problem.wanted(batch), 0.0, 3 * kRounding<cuda::BF16>);
 }
 
+namespace {
+
+/// The rows 60 to 99 before and after K or V of KV head 1 of token 80 was damaged: those that see
+/// it are NaN, the others what they were.
+template <class AnyCase>
+void check_damage(AnyCase& before_case, AnyCase& after_case) {
+  const std::vector<Rows> batch = {{0, 60, 40}};
+  const auto plan = before_case.plan(batch, {});
+  const auto before = run([&](cuda::Stream s) { return before_case.run_on(s, batch, plan); });
+  const auto after = run([&](cuda::Stream s) { return after_case.run_on(s, batch, plan); });
+  const AttentionModel& model = before_case.model;
+  const std::size_t width = model.heads * 64;
+  unsigned spread = 0, hidden = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::size_t position = 60 + i / width;
+    const bool sees = position >= 80 && (model.window == 0 || position < 80 + model.window) &&
+                      i % width / 64 >= 2;  // heads of KV head 1
+    if (!sees && (std::isnan(after[i]) || after[i] != before[i])) ++spread;
+    if (sees && !std::isnan(after[i])) ++hidden;
+  }
+  CHECK(spread == 0);
+  CHECK(hidden == 0);
+  // The last row before it, decoded when it was not there yet.
+  const std::vector<Rows> last = {{0, 79, 1}};
+  const auto alone =
+      run([&](cuda::Stream s) { return after_case.run_on(s, last, after_case.plan(last, {})); });
+  CHECK(std::memcmp(alone.data(), &after[19 * width], width * sizeof(float)) == 0);
+}
+
+/// Writes token 80 anew by append_kv, with `value` somewhere in V of KV head 1.
+template <class Stored>
+void append(AttentionCase<Stored, 64>& problem, float value) {
+  const AttentionModel& model = problem.model;
+  DeviceArray<float> k(model.kv_heads * 64, 0.5f);
+  std::vector<float> values(model.kv_heads * 64, 0.25f);
+  values[64 + 37] = value;
+  DeviceArray<float> v(values);
+  DeviceArray<device::KvSlot> slots({{problem.blocks[0][80 / 16], 80 % 16}});
+  DeviceArray<unsigned char> pool(problem.pool);
+  cuda::AppendKvParams params;
+  params.k = k.data();
+  params.v = v.data();
+  params.slots = slots.data();
+  params.pool = pool.data();
+  params.block_bytes = static_cast<std::int64_t>(problem.layout().block_bytes());
+  params.k_offset = static_cast<std::int64_t>(problem.layout().k_offset(model.layer, 0));
+  params.v_offset = static_cast<std::int64_t>(problem.layout().v_offset(model.layer, 0));
+  params.head_bytes = static_cast<std::int64_t>(problem.layout().head_bytes());
+  params.rows = 1;
+  params.kv_heads = model.kv_heads;
+  params.head_dim = 64;
+  problem.pool = run([&](cuda::Stream s) {
+    cuda::append_kv<Stored>(s, params);
+    return pool.read();
+  });
+}
+
+}  // namespace
+
 TEST_CASE("int8: a damaged token shows, but not where it is not seen") {
   AttentionCase<std::int8_t, 64> problem({}, 1, 100, 0);
-  const std::vector<Rows> batch = {{0, 60, 40}};
-  const auto plan = problem.plan(batch, {});
-  const auto before = run([&](cuda::Stream s) { return problem.run_on(s, batch, plan); });
-  const unsigned damaged = 80;
   for (const bool is_v : {false, true}) {
     auto copy = problem;
-    copy.set_scale(0, damaged, 1, is_v, std::nanf(""));
-    const auto after = run([&](cuda::Stream s) { return copy.run_on(s, batch, plan); });
-    const std::size_t width = problem.model.heads * 64;
-    unsigned spread = 0, hidden = 0;
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      const bool sees = 60 + i / width >= damaged && i % width / 64 >= 2;  // heads of KV head 1
-      if (!sees && (std::isnan(after[i]) || after[i] != before[i])) ++spread;
-      if (sees && !std::isnan(after[i])) ++hidden;
-    }
-    CHECK(spread == 0);
-    CHECK(hidden == 0);
+    copy.set_scale(0, 80, 1, is_v, std::nanf(""));
+    check_damage(problem, copy);
   }
+}
+
+TEMPLATE_TEST_CASE("16 bits: a token whose V is not finite shows, but not where it is not seen", "",
+                   cuda::F16, cuda::BF16) {
+  AttentionModel model;
+  for (const unsigned window : {0u, 10u}) {
+    model.window = window;
+    AttentionCase<TestType, 64> problem(model, 1, 100, 0);
+    append(problem, 1.0f);
+    for (const float value : {3.4e38f, -HUGE_VALF, std::nanf("")}) {
+      auto copy = problem;
+      append(copy, value);
+      check_damage(problem, copy);
+    }
+  }
+  // What is finite as rounded stays.
+  AttentionCase<cuda::F16, 64> problem(model, 1, 100, 0);
+  auto copy = problem;
+  append(problem, 65504.0f);
+  append(copy, 65519.0f);
+  CHECK(problem.pool == copy.pool);
+  append(copy, 65520.0f);
+  CHECK(problem.pool != copy.pool);
 }
 
 TEST_CASE("int8: tokens of zeros weigh nothing, scales are heard") {
