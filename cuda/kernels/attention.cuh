@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "cuda/kernels/attention_merge.cuh"
 #include "cuda/kernels/attention_tile.cuh"
 
 namespace incipit::cuda {
@@ -13,14 +12,14 @@ namespace incipit::cuda {
 using NarrowShape = AttentionShape<1, 1, 4>;
 
 /// Many rows. 32 rows per warp read each fragment of K and V once for two products; wide heads have
-/// not the registers for it.
+/// neither registers nor shared memory for it.
 template <unsigned kDim>
 struct WideShapeOf {
   using Type = AttentionShape<2, 4, 1>;
 };
 template <>
 struct WideShapeOf<256> {
-  using Type = AttentionShape<1, 4, 2>;
+  using Type = AttentionShape<1, 2, 4>;
 };
 
 constexpr unsigned wide_rows(unsigned head_dim) {

@@ -12,11 +12,13 @@ constexpr unsigned kMergeThreads = 128;
 
 /// Folds the states of each split row, as the tile kernel does those of the rows that it has whole.
 /// One warp per row and head; a lane has groups of 4 columns.
-INCIPIT_KERNEL(kMergeThreads) attention_merge_kernel(PagedAttentionParams params) {
+template <unsigned kThreads>
+INCIPIT_KERNEL(kThreads)
+attention_merge_kernel(PagedAttentionParams params) {
   using namespace prim;
   constexpr unsigned kMaxGroups = 2, kWidth = 4;
   const std::int64_t index =
-      static_cast<std::int64_t>(block_x()) * (kMergeThreads / kWarpLanes) + warp();
+      static_cast<std::int64_t>(block_x()) * (kThreads / kWarpLanes) + warp();
   const std::int64_t split = index / params.heads, head = index % params.heads;
   if (split >= params.plan.split_row_count) return;
   const device::SplitRow* const entry = params.plan.split_rows + split;
@@ -61,7 +63,7 @@ inline void attention_merge(Stream stream, const PagedAttentionParams& params) {
   launch(stream,
          {.blocks_x = static_cast<unsigned>((rows + kRowsOfBlock - 1) / kRowsOfBlock),
           .threads = kMergeThreads},
-         &attention_merge_kernel, params);
+         &attention_merge_kernel<kMergeThreads>, params);
 }
 
 }  // namespace incipit::cuda

@@ -12,10 +12,9 @@
 //
 // - the query is rounded once to T, the type of the products;
 // - keys advance in tiles of tile_keys(head_dim) at absolute positions, by the loop of
-// FlashAttention-2 (Dao,
-//   2023, algorithm 1): scores by mma over ascending dimensions, a running maximum, weights rounded
-//   to T, sums by mma over ascending keys. The sum of the weights is one more column of V, of ones,
-//   so it adds up the weights as they were rounded;
+//   FlashAttention-2 (Dao, 2023, algorithm 1): scores by mma over ascending dimensions, a running
+//   maximum, weights rounded to T, sums by mma over ascending keys. The sum of the weights is one
+//   more column of V, of ones, so it adds up the weights as they were rounded;
 // - a tile of which a row sees no key leaves its state as it is, bit for bit: so it does not matter
 //   how far the neighbours of the row make a block walk;
 // - each segment starts a fresh state, and states are folded in ascending order (fold_states).
@@ -23,10 +22,8 @@
 namespace incipit::cuda {
 
 /// Keys of one step: part of the arithmetic, so the same for all tiles of a head dimension. Fewer
-/// where scores and values of 32 rows would not fit into a warp's registers.
-constexpr unsigned tile_keys(unsigned head_dim) {
-  return head_dim > 96 && head_dim <= 128 ? 32 : 64;
-}
+/// where a tile would not fit into kSharedLimit, or scores and values of 32 rows into registers.
+constexpr unsigned tile_keys(unsigned head_dim) { return head_dim > 64 ? 32 : 64; }
 /// Segments are multiples of it.
 constexpr unsigned kMaxTileKeys = 64;
 constexpr float kLog2E = 1.44269504f;
@@ -65,7 +62,7 @@ struct PagedAttentionParams {
   std::int64_t out_stride = 0;
   // KV of one layer: K of KV head h of block b begins at pool + b * block_bytes + k_offset +
   // h * head_bytes, as 16 rows of head_dim values, one after the other; V likewise. With int8, the
-  // scales of the 16 rows follow as f32.
+  // scales of the 16 rows follow as f32. V of F16 and BF16 is finite: see KvPlane.
   const unsigned char* pool = nullptr;
   std::int64_t block_bytes = 0, k_offset = 0, v_offset = 0, head_bytes = 0;
   AttentionPlanView plan = {};

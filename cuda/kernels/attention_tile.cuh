@@ -44,6 +44,9 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
   static constexpr unsigned kWarpPairs = (kPairs + Shape::kColumnWarps - 1) / Shape::kColumnWarps;
   static constexpr bool kRagged = kWarpPairs * Shape::kColumnWarps != kPairs;
   static constexpr unsigned kKeyTiles = kTileKeys / 8;  // fragments of scores
+  // Weights times scales of V are as small as V is, and F16 has few bits below 2^-14. So they are
+  // lifted, and the sums brought back; V of more than 8,000 overflows.
+  static constexpr float kLift = kInt8 && !prim::kIsBF16<T> ? 0x1p10f : 1.0f;
   static_assert(kDim % 16 == 0 && sizeof(SoftmaxState) == 8);
 
  public:
@@ -53,6 +56,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
   static constexpr unsigned kSharedBytes = kQueryBytes + 2 * Loader::kTileBytes +
                                            Loader::kStageBytes + 2 * kScalesBytes + Rows::kBytes +
                                            kTotalsBytes;
+  static_assert(kSharedBytes <= kSharedLimit);
 
   INCIPIT_DEVICE AttentionTile(const PagedAttentionParams& params, unsigned char* shared)
       : Rows(params) {
@@ -287,7 +291,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
     }
   }
 
-  /// values += weights V and sum += weights 1, each over ascending keys.
+  /// values += weights V (lifted) and sum += weights 1, each over ascending keys.
   INCIPIT_DEVICE void multiply_values(const float (&weights)[kRowTiles][kKeyTiles][4]) {
     const unsigned lane = prim::lane();
     const unsigned v_place = chunk_index<kPitch>(lane % 16, lane / 16);
@@ -333,8 +337,8 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
         reinterpret_cast<const prim::Pack<float, 2>*>(scales + n * 8 + prim::lane() % 4 * 2));
   }
 
-  /// The same, each weight times the scale of its key's V; a key without weight has no say, even
-  /// if its scale is NaN.
+  /// The same, each weight times the lifted scale of its key's V; a key without weight has no say,
+  /// even if its scale is NaN.
   INCIPIT_DEVICE void scale_weights(const float (&left)[4], const float (&right)[4], unsigned step,
                                     std::uint32_t (&a)[4]) const {
     float scaled[2][4];
@@ -344,7 +348,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
       INCIPIT_UNROLL
       for (unsigned e = 0; e < 4; ++e) {
         const float weight = n == 0 ? left[e] : right[e];
-        scaled[n][e] = weight == 0.0f ? 0.0f : weight * scales[e % 2];
+        scaled[n][e] = weight == 0.0f ? 0.0f : weight * (scales[e % 2] * kLift);
       }
     }
     round_weights(scaled[0], scaled[1], a);
@@ -397,7 +401,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
       prim::Pack<float, 2> value;
       INCIPIT_UNROLL
       for (unsigned e = 0; e < 2; ++e) {
-        const float x = values_[i / 2][c][i % 2 * 2 + e];
+        const float x = values_[i / 2][c][i % 2 * 2 + e] * (1.0f / kLift);
         const float sum = fold ? prim::fma_rn(old[e], keep, x * take) : x;
         value[e] = prim::fma_rn(sum, factor, 0.0f);  // the zero has no sign
       }

@@ -23,7 +23,7 @@ struct ProductParams {
 
 /// How the warps of a block part its tile: kRowWarps x kColumnWarps of them, each with kRowTiles x
 /// 16 rows and kColumnTiles x 8 outputs. kStages - 1 steps of kSteps x kProductDepth columns are
-/// under way while one is computed.
+/// under way while one is computed; fewer, where they would not fit into kSharedLimit.
 template <unsigned kRowWarpCount, unsigned kColumnWarpCount, unsigned kRowTileCount,
           unsigned kColumnTileCount, unsigned kStepsOfStage, unsigned kStageCount>
 struct ProductShape {
@@ -41,9 +41,12 @@ class ProductTile {
   static constexpr unsigned kRowBytes = Shape::kRows * kProductDepth * 2;
   static constexpr unsigned kStepBytes = kRowBytes + Weight::stage_bytes(Shape::kOutputs);
   static constexpr unsigned kStageBytes = Shape::kSteps * kStepBytes;
+  static constexpr unsigned kFitting = kSharedLimit / kStageBytes;
+  static constexpr unsigned kStages = kFitting < Shape::kStages ? kFitting : Shape::kStages;
+  static_assert(kStages >= 2);
 
  public:
-  static constexpr unsigned kSharedBytes = Shape::kStages * kStageBytes;
+  static constexpr unsigned kSharedBytes = kStages * kStageBytes;
 
   INCIPIT_DEVICE ProductTile(const ProductParams<Weight>& params, unsigned char* shared)
       : params_(params),
@@ -55,13 +58,13 @@ class ProductTile {
     const unsigned steps = product_columns(params_.weight.columns) / kProductDepth;
     const unsigned stages = (steps + Shape::kSteps - 1) / Shape::kSteps;
     clear_sums();
-    for (unsigned stage = 0; stage + 1 < Shape::kStages; ++stage) issue(stage, steps);
+    for (unsigned stage = 0; stage + 1 < kStages; ++stage) issue(stage, steps);
     for (unsigned stage = 0; stage < stages; ++stage) {
-      prim::wait_copies<Shape::kStages - 2>();
+      prim::wait_copies<kStages - 2>();
       prim::sync_threads();  // the stage is here, and the one before is free
-      issue(stage + Shape::kStages - 1, steps);
+      issue(stage + kStages - 1, steps);
       for (unsigned i = 0; i < Shape::kSteps; ++i) {
-        multiply(shared_ + stage % Shape::kStages * kStageBytes + i * kStepBytes);
+        multiply(shared_ + stage % kStages * kStageBytes + i * kStepBytes);
       }
     }
     prim::wait_copies<0>();
@@ -71,7 +74,7 @@ class ProductTile {
  private:
   /// Starts the copies of a stage, as one group even if nothing is left to copy.
   INCIPIT_DEVICE void issue(unsigned stage, unsigned steps) const {
-    unsigned char* to = shared_ + stage % Shape::kStages * kStageBytes;
+    unsigned char* to = shared_ + stage % kStages * kStageBytes;
     if (stage * Shape::kSteps < steps) {
       INCIPIT_UNROLL
       for (unsigned i = 0; i < Shape::kSteps; ++i, to += kStepBytes) {

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cuda/kernels/attention.cuh"
+#include "cuda/kernels/attention_merge.cuh"
 
 namespace incipit::cuda {
 namespace {

@@ -18,6 +18,9 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;  // dynamic shared memory
 };
 
+/// Dynamic shared memory that a block can have on every architecture from sm_75 on.
+constexpr std::size_t kSharedLimit = 64 * 1024;
+
 #if INCIPIT_CUDA_EMULATED
 
 using Stream = simt::Machine*;

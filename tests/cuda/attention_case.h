@@ -9,13 +9,14 @@
 
 #include "cuda/kernel_test.h"
 #include "cuda/kernels/attention.cuh"
+#include "cuda/kernels/attention_merge.cuh"
 #include "device/kv_layout.h"
 
 // What the tests of attention share: a pool of KV, batches over it, and a float64 reference.
 
 namespace incipit::testing {
 
-/// The type that products have where the pool has `Stored`.
+/// The type that products have where the pool has `Stored` and a test asks for none.
 template <class Stored>
 struct ProductTypeOf {
   using Type = Stored;
@@ -42,10 +43,10 @@ struct Rows {
 
 /// A pool that holds `texts` texts, whose first `shared` tokens are the same blocks. Blocks lie in
 /// random order; what no token was written to is NaN, or scales of NaN.
-template <class Stored, unsigned kDim>
+template <class Stored, unsigned kDim, class Product = typename ProductTypeOf<Stored>::Type>
 class AttentionCase {
  public:
-  using T = typename ProductTypeOf<Stored>::Type;
+  using T = Product;
   static constexpr bool kInt8 = sizeof(Stored) == 1;
   static constexpr unsigned kTokens = 16;
 

@@ -21,9 +21,10 @@ void Scheduler::check_launch(Dim3 grid, Dim3 block, std::size_t shared_bytes) co
     throw Failure("launch: a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) +
                   " x " + std::to_string(grid.z) + " blocks");
   }
-  if (shared_bytes > machine_->options.shared_limit) {
+  const std::size_t limit = shared_limit(machine_->options.architecture);
+  if (shared_bytes > limit) {
     throw Failure("launch: " + std::to_string(shared_bytes) + " bytes of shared memory, of which " +
-                  "there are " + std::to_string(machine_->options.shared_limit));
+                  "there are " + std::to_string(limit));
   }
 }
 

@@ -168,7 +168,7 @@ cuda::DeviceProperties EmulatedRuntime::emulated_device() {
   device.architecture = Options().architecture;
   device.multiprocessors = 4;
   device.memory_bytes = RuntimeOptions().memory_bytes;
-  device.shared_bytes = Options().shared_limit;
+  device.shared_bytes = shared_limit(Options().architecture);
   return device;
 }
 

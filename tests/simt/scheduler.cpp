@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "simt/sanitizers.h"
@@ -157,10 +156,7 @@ void Scheduler::meet(const WarpOperation& operation, std::uint32_t mask, void* p
       complete = false;
       break;
     }
-    const bool elsewhere =
-        other.site.line != site.line ||
-        (other.site.file != site.file && std::strcmp(other.site.file, site.file) != 0);
-    if (operation.one_site && elsewhere) {
+    if (operation.one_site && !(other.site == site)) {
       fail({operation.name, ": the lanes of a warp are at different places,", site, " and",
             other.site});
     }
@@ -205,7 +201,7 @@ void Scheduler::release_barrier(Lane& last) {
   accesses_.pass_barrier();
   for (unsigned i = 0; i < threads_; ++i) {
     Lane& lane = *lanes_[i];
-    if (lane.site.line != last.site.line) {
+    if (!(lane.site == last.site)) {
       fail({"the threads of a block wait at different barriers,", last.site, " and", lane.site});
     }
     set_ready(lane);

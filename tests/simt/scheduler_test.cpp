@@ -145,6 +145,22 @@ TEST_CASE("a barrier that not all threads reach is a failure") {
     }
   };
   CHECK_THAT(failure_of(64, apart), says("different barriers"));
+  const auto files_apart = [] { simt::sync_threads({warp() == 0 ? "one.cuh" : "other.cuh", 7}); };
+  CHECK_THAT(failure_of(64, files_apart), says("different barriers"));
+}
+
+TEST_CASE("a block has as much shared memory as the architecture gives") {
+  simt::Options options;
+  for (const auto& [architecture, kib] :
+       {std::pair(75u, 64u), std::pair(80u, 163u), std::pair(86u, 99u), std::pair(89u, 99u),
+        std::pair(90u, 227u)}) {
+    options.architecture = architecture;
+    CHECK(failure_of(
+              32, [] {}, options, kib * 1024) == "");
+    CHECK_THAT(failure_of(
+                   32, [] {}, options, kib * 1024 + 1),
+               says("bytes of shared memory"));
+  }
 }
 
 TEST_CASE("a deadlock tells who waits where") {

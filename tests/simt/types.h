@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 // Words that the emulator, its users and the kernels share. README.md explains the emulator.
@@ -18,6 +19,10 @@ struct Dim3 {
 struct Site {
   const char* file;
   int line;
+
+  bool operator==(const Site& other) const {
+    return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
+  }
 };
 
 /// Which thread runs next where one has to wait.
@@ -29,13 +34,20 @@ enum class Schedule {
 
 struct Options {
   Schedule schedule = Schedule::kForward;
-  std::uint64_t seed = 1;                 // of kRandom and of permuted blocks
-  bool permute_blocks = false;            // blocks run in an order drawn from the seed
-  unsigned architecture = 80;             // 75: no cp.async, no bf16 products
-  bool conflicts_fail = false;            // a bank conflict is a failure, not only counted
-  bool count_accesses = true;             // of prim::load and store: bank conflicts and sectors
-  std::size_t shared_limit = 227 * 1024;  // of dynamic shared memory
+  std::uint64_t seed = 1;       // of kRandom and of permuted blocks
+  bool permute_blocks = false;  // blocks run in an order drawn from the seed
+  unsigned architecture = 80;   // 75: no cp.async, no bf16 products
+  bool conflicts_fail = false;  // a bank conflict is a failure, not only counted
+  bool count_accesses = true;   // of prim::load and store: bank conflicts and sectors
 };
+
+/// Dynamic shared memory that a block can have (CUDA C++ programming guide, table "Technical
+/// specifications per compute capability").
+constexpr std::size_t shared_limit(unsigned architecture) {
+  if (architecture < 80) return 64 * 1024;
+  if (architecture >= 90) return 227 * 1024;
+  return (architecture == 80 ? 163 : 99) * 1024;
+}
 
 struct Counters {
   std::uint64_t blocks = 0;
