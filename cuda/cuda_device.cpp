@@ -12,7 +12,6 @@
 #include "cuda/host_array.h"
 #include "cuda/kernels/append_kv.cuh"
 #include "cuda/kernels/attention.cuh"
-#include "cuda/kernels/gather_rows.cuh"
 #include "cuda/kernels/layer_norm.cuh"
 #include "cuda/kernels/rms_norm.cuh"
 #include "cuda/kernels/rope.cuh"
@@ -444,7 +443,7 @@ void CudaDevice::gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows,
   params.out_stride = stride(out.stride);
   params.rows = count(out.rows);
   params.columns = count(out.columns);
-  launch(&cuda::gather_rows<float, float>, params);
+  launch(&launch_gather, params);
 }
 
 void CudaDevice::copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) {

@@ -56,7 +56,7 @@ struct Limit {
   prim::Wide mass;   // of one of the equals
   prim::Wide total;  // of all within
 };
-constexpr Limit kNoLimit = {0, 0xffffffffu, 0, 0};
+INCIPIT_DEVICE Limit no_limit() { return {0, 0xffffffffu, 0, 0}; }
 
 /// Counts and masses in shared memory: of bins of keys, or of ranges of ids.
 struct Histogram {
@@ -136,9 +136,9 @@ INCIPIT_DEVICE void find_edge(Histogram& histogram, std::uint32_t count_above,
   shared_store(&histogram.mass_above, mass);
 }
 
-/// The fewest of the likeliest for which enough(how many, their mass) holds, one at least; kNoLimit
-/// where even all are not enough. Only tokens with a mass count. 11, 11 and 10 bits of the keys
-/// decide, one after the other. All threads call and get the same.
+/// The fewest of the likeliest for which enough(how many, their mass) holds, one at least;
+/// no_limit() where even all are not enough. Only tokens with a mass count. 11, 11 and 10 bits of
+/// the keys decide, one after the other. All threads call and get the same.
 template <unsigned kThreads, class Enough>
 INCIPIT_DEVICE Limit fewest_likeliest(const float* scores, unsigned vocabulary,
                                       const Weigher& weigher, Histogram& histogram,
@@ -162,7 +162,7 @@ INCIPIT_DEVICE Limit fewest_likeliest(const float* scores, unsigned vocabulary,
     if (warp() == 0) find_edge(histogram, count_above, mass_above, enough);
     sync_threads();
     const std::uint32_t edge = shared_load(&histogram.edge);
-    if (edge == Histogram::kBins) return kNoLimit;
+    if (edge == Histogram::kBins) return no_limit();
     prefix = prefix << bits | edge;
     count_above = shared_load(&histogram.count_above);
     mass_above = shared_load(&histogram.mass_above);

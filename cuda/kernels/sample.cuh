@@ -137,12 +137,12 @@ INCIPIT_DEVICE void add_up_ranges(const float* scores, unsigned vocabulary, unsi
 template <unsigned kThreads>
 INCIPIT_DEVICE Limit limit_of(const float* scores, unsigned vocabulary, const Weigher& weigher,
                               const SamplingRow& how, prim::Wide total, Histogram& histogram) {
-  Limit limit = kNoLimit;
+  Limit limit = no_limit();
   if (how.top_k > 0) {
     limit = fewest_likeliest<kThreads>(
         scores, vocabulary, weigher, histogram,
         [&](std::uint32_t count, prim::Wide) { return count >= how.top_k; });
-    if (limit.key != kNoLimit.key) total = limit.total;
+    if (limit.key != no_limit().key) total = limit.total;
   }
   if (how.top_p < 1.0f) {
     const double wanted = static_cast<double>(how.top_p) * static_cast<double>(total);

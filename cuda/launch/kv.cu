@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of what is done to blocks of KV.
+// Machine code of what is done to blocks of KV; the device does not launch it yet.
 #include "cuda/kernels/copy_blocks.cuh"
 #include "cuda/kernels/quantize_kv.cuh"
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cuda/kernels/elementwise.cuh"
+#include "cuda/kernels/gather_rows.cuh"
 #include "cuda/kernels/row_norm.cuh"
 #include "device/device.h"
 #include "tensor/view.h"
@@ -44,6 +45,9 @@ inline ElementwiseParams<float> elementwise_params(tensor::ConstMatrix x, tensor
   params.columns = count(out.columns);
   return params;
 }
+
+/// gather_rows of activations; its machine code is that of embeddings in F32.
+void launch_gather(Stream stream, const GatherParams<float, float>& params);
 
 inline Activation kernel_of(device::Activation activation) {
   switch (activation) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of what is done to logits.
+// Machine code of what is done to logits; the device does not launch it yet.
 #include "cuda/kernels/adjust_logits.cuh"
 #include "cuda/kernels/sample.cuh"
 

@@ -215,6 +215,10 @@ void launch_embed(Stream stream, const WeightView& weight, const std::int32_t* i
   });
 }
 
+void launch_gather(Stream stream, const GatherParams<float, float>& params) {
+  gather_rows(stream, params);
+}
+
 InputType input_type(WeightKind kind) noexcept {
   if (kind == WeightKind::kF32) return InputType::kF32;
   return kind == WeightKind::kBF16 ? InputType::kBF16 : InputType::kF16;
