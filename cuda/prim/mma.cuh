@@ -105,34 +105,6 @@ INCIPIT_DEVICE void multiply(float (&d)[4], const std::uint32_t (&a)[4], std::ui
 #endif
 }
 
-/// d += a b for signed bytes, a [16, 32] and b [32, 8], in 32 bits that wrap around. A register
-/// holds four neighbours: columns 4 (lane % 4) onwards of a, rows of b; + 16 where the others have
-/// + 8.
-INCIPIT_DEVICE void multiply_s8(std::int32_t (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                std::uint32_t b1, [[maybe_unused]] Site site = Site::here()) {
-#if INCIPIT_CUDA_EMULATED
-  const std::uint32_t b[2] = {b0, b1};
-  simt::multiply_s8(d, a, b, site);
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};\n"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else
-  const auto quarter = [](std::int32_t& d0, std::int32_t& d1, std::uint32_t a_part,
-                          std::uint32_t b_part) {
-    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};\n"
-                 : "+r"(d0), "+r"(d1)
-                 : "r"(a_part), "r"(b_part));
-  };
-  quarter(d[0], d[1], a[0], b0);
-  quarter(d[2], d[3], a[1], b0);
-  quarter(d[0], d[1], a[2], b1);
-  quarter(d[2], d[3], a[3], b1);
-#endif
-}
-
 }  // namespace incipit::cuda::prim
 
 #endif  // INCIPIT_CUDA_PRIM_MMA_CUH_

@@ -88,8 +88,6 @@ enum class Element { kF16, kBF16 };
 /// Fragments as in the PTX manual, section "Matrix fragments for mma.m16n8k16".
 void multiply(Element type, unsigned depth, float* d, const std::uint32_t* a,
               const std::uint32_t* b, Site site);
-/// mma.sync.m16n8k32 of s8 with s32 accumulators.
-void multiply_s8(std::int32_t* d, const std::uint32_t* a, const std::uint32_t* b, Site site);
 
 }  // namespace incipit::simt
 

@@ -9,7 +9,7 @@
 namespace incipit::simt {
 namespace {
 
-constexpr unsigned kRows = 16, kColumns = 8, kMaxDepth = 16, kMaxDepthS8 = 32;
+constexpr unsigned kRows = 16, kColumns = 8, kMaxDepth = 16;
 
 struct MatrixLoad {
   std::uint32_t* out;
@@ -124,46 +124,6 @@ constexpr WarpOperation kProducts[] = {
     {"mma of bf16, k16", true, execute_product<Element::kBF16, 16>},
 };
 
-struct ProductPartS8 {
-  std::int32_t* d;
-  const std::uint32_t* a;
-  const std::uint32_t* b;
-};
-
-/// Byte i of a register, signed.
-std::int32_t byte_of(std::uint32_t bits, unsigned i) {
-  return static_cast<std::int8_t>(static_cast<std::uint8_t>(bits >> (8 * i)));
-}
-
-void execute_product_s8(Meeting& meeting) {
-  ++meeting.machine.counters.products;
-  std::int32_t a[kRows][kMaxDepthS8], b[kColumns][kMaxDepthS8];
-  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-    const auto& part = meeting.payload<ProductPartS8>(lane);
-    const unsigned group = lane / 4, four = 4 * (lane % 4);
-    for (unsigned i = 0; i < 4; ++i) {
-      for (unsigned j = 0; j < 4; ++j) {
-        a[group + i % 2 * 8][four + i / 2 * 16 + j] = byte_of(part.a[i], j);
-      }
-    }
-    for (unsigned i = 0; i < 2; ++i) {
-      for (unsigned j = 0; j < 4; ++j) b[group][four + i * 16 + j] = byte_of(part.b[i], j);
-    }
-  }
-  for (unsigned row = 0; row < kRows; ++row) {
-    for (unsigned n = 0; n < kColumns; ++n) {
-      std::uint32_t sum = 0;  // the hardware's sums wrap around, too
-      for (unsigned k = 0; k < kMaxDepthS8; ++k) {
-        sum += static_cast<std::uint32_t>(a[row][k] * b[n][k]);
-      }
-      std::int32_t& d = meeting.payload<ProductPartS8>(row % 8 * 4 + n / 2).d[row / 8 * 2 + n % 2];
-      d = static_cast<std::int32_t>(static_cast<std::uint32_t>(d) + sum);
-    }
-  }
-}
-
-constexpr WarpOperation kProductS8 = {"mma of s8, k32", true, execute_product_s8};
-
 }  // namespace
 
 bool names_matrix_row(const void* row, unsigned count, Site site) {
@@ -193,11 +153,6 @@ void multiply(Element type, unsigned depth, float* d, const std::uint32_t* a,
   ProductPart part = {d, a, b};
   const unsigned index = (type == Element::kBF16 ? 2u : 0u) + (depth == 16 ? 1u : 0u);
   scheduler.meet(kProducts[index], kFullMask, &part, site);
-}
-
-void multiply_s8(std::int32_t* d, const std::uint32_t* a, const std::uint32_t* b, Site site) {
-  ProductPartS8 part = {d, a, b};
-  Scheduler::running().meet(kProductS8, kFullMask, &part, site);
 }
 
 }  // namespace incipit::simt

@@ -90,43 +90,6 @@ TEST_CASE("mma expands every F16 and BF16 as it is") {
   CHECK(std::isnan(product(a, b, {})[0]));
 }
 
-TEST_CASE("mma of bytes multiplies matrices of 32 columns, and wraps around") {
-  std::mt19937 random(6);
-  std::array<std::int8_t, 16 * 32> a;
-  std::array<std::int8_t, 32 * 8> b;
-  for (auto& value : a) value = static_cast<std::int8_t>(random());
-  for (auto& value : b) value = static_cast<std::int8_t>(random());
-  a[0] = b[0] = -128;
-  std::array<std::int32_t, 16 * 8> d = {};
-  run_kernel(32, [&] {
-    const unsigned group = lane() / 4, four = 4 * (lane() % 4);
-    std::uint32_t fragment_a[4], fragment_b[2];
-    for (unsigned i = 0; i < 4; ++i) {
-      std::memcpy(&fragment_a[i], &a[(group + i % 2 * 8) * 32 + four + i / 2 * 16], 4);
-    }
-    for (unsigned i = 0; i < 2; ++i) {
-      std::int8_t column[4];
-      for (unsigned j = 0; j < 4; ++j) column[j] = b[(four + i * 16 + j) * 8 + group];
-      std::memcpy(&fragment_b[i], column, 4);
-    }
-    std::int32_t sums[4] = {0x7fffffff, 0, -1, 2};
-    multiply_s8(sums, fragment_a, fragment_b[0], fragment_b[1]);
-    for (unsigned i = 0; i < 4; ++i) {
-      d[(group + i / 2 * 8) * 8 + 2 * (lane() % 4) + i % 2] = sums[i];
-    }
-  });
-  const std::int32_t start[] = {0x7fffffff, 0, -1, 2};
-  for (unsigned r = 0; r < 16; ++r) {
-    for (unsigned c = 0; c < 8; ++c) {
-      auto sum = static_cast<std::uint32_t>(start[r / 8 * 2 + c % 2]);
-      for (unsigned k = 0; k < 32; ++k) {
-        sum += static_cast<std::uint32_t>(a[r * 32 + k] * b[k * 8 + c]);
-      }
-      CHECK(d[r * 8 + c] == static_cast<std::int32_t>(sum));
-    }
-  }
-}
-
 TEST_CASE("ldmatrix of one, two and four matrices, as they are and transposed") {
   std::array<std::array<std::uint32_t, 3>, 32> got = {};
   run_kernel(

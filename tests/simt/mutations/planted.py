@@ -13,10 +13,15 @@ class Mutation(NamedTuple):
     old: str
     new: str
     test: str  # its source
+    cases: str = ""  # those of its test cases that run, in Catch's words; all
 
 
 TILE = ("tests/simt/tile_product.h", "tests/simt/tile_product_test.cpp")
 NORM = "tests/cuda/rms_norm_test.cpp"
+PRODUCT = ("cuda/kernels/product.cuh", "tests/cuda/product_test.cpp")
+ATTENTION = "cuda/kernels/attention_tile.cuh"
+ATTENTION_EDGE = "tests/cuda/attention_edge_test.cpp"
+ATTENTION_EXACT = "tests/cuda/attention_exact_test.cpp"
 
 MUTATIONS = {
     # Copies that arrive late.
@@ -103,4 +108,47 @@ MUTATIONS = {
     "histogram_not_cleared_in_time": Mutation(
         "cuda/kernels/likeliest.cuh", "    histogram.clear<kThreads>();\n    sync_threads();\n",
         "    histogram.clear<kThreads>();\n", "tests/cuda/sample_test.cpp"),
+    # Products.
+    "stage_still_under_way": Mutation(
+        PRODUCT[0], "wait_copies<kStages - 2>()", "wait_copies<kStages - 1>()", PRODUCT[1],
+        "products of 16-bit*"),
+    "last_stages_not_committed": Mutation(
+        PRODUCT[0], "    prim::commit_copies();\n",
+        "    if (stage * Shape::kSteps < steps) prim::commit_copies();\n", PRODUCT[1],
+        "products of 16-bit*"),
+    "stage_filled_while_it_is_read": Mutation(
+        PRODUCT[0], "      prim::sync_threads();  // the stage is here, and the one before is free\n",
+        "", PRODUCT[1], "products of 16-bit*"),
+    "second_scale_forgotten": Mutation(
+        "cuda/kernels/product_weights.cuh", "Code::kScales == 2 ? half : 0", "0", PRODUCT[1],
+        "each quantised weight*"),
+    # Attention.
+    "values_used_before_they_are_here": Mutation(
+        ATTENTION, "      prim::wait_copies<0>();\n      Loader::unpack(stage_, v_);",
+        "      Loader::unpack(stage_, v_);", ATTENTION_EDGE, "one empty state*"),
+    "keys_overwritten_while_they_are_read": Mutation(
+        ATTENTION, "      prim::sync_threads();  // V is here, and K is free\n", "",
+        ATTENTION_EDGE, "one empty state*"),
+    "tiles_begin_where_the_window_does": Mutation(
+        "cuda/kernels/attention_rows.cuh", "first_visible(lowest_) / kMaxTileKeys * kMaxTileKeys",
+        "first_visible(lowest_) / 16 * 16", ATTENTION_EXACT, "*F16 with a window*"),
+    "a_row_sees_the_token_after_it": Mutation(
+        ATTENTION, "end = smaller(position + 1, key_end_)", "end = smaller(position + 2, key_end_)",
+        ATTENTION_EDGE, "int8: a damaged token*"),
+    "scales_of_hidden_keys_heard": Mutation(
+        ATTENTION, "weight == 0.0f ? 0.0f : weight", "weight", ATTENTION_EDGE,
+        "int8: a damaged token*"),
+    "sums_of_segments_not_folded": Mutation(
+        ATTENTION, "sum = {fold.max, fold(old.sum, state.sum)};", "sum = {fold.max, state.sum};",
+        ATTENTION_EXACT, "*: BF16"),
+    # Appending to KV.
+    "values_that_are_not_finite_kept": Mutation(
+        "cuda/kernels/append_kv.cuh", "if constexpr (sizeof(Stored) == 2)",
+        "if constexpr (sizeof(Stored) == 3)", ATTENTION_EDGE, "16 bits: a token*"),
+    "heads_turned_while_they_are_read": Mutation(
+        "cuda/kernels/append_kv.cuh", "    sync_warp();  // all have read what others now overwrite\n",
+        "", "tests/cuda/append_kv_test.cpp", "*bits of the scalar*"),
+    "values_turned_with_the_keys": Mutation(
+        "cuda/kernels/append_kv.cuh", "if (!is_v) values.turn(", "values.turn(",
+        "tests/cuda/append_kv_test.cpp", "*bits of the scalar*"),
 }

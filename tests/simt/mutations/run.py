@@ -47,8 +47,8 @@ def main() -> None:
     subprocess.run([compiler, f"-I{work}", f"-I{work}/tests", str(arguments.root / mutation.test),
                     *rest, "-o", str(program)], check=True)
     try:
-        result = subprocess.run([program], capture_output=True, text=True, errors="replace",
-                                timeout=TIMEOUT_S, check=False)
+        result = subprocess.run([program, *filter(None, [mutation.cases])], capture_output=True,
+                                text=True, errors="replace", timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         print(f"{arguments.name}: found, as it never ends")
         return
