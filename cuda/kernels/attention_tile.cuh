@@ -423,9 +423,9 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
   float values_[kRowTiles][2 * kWarpPairs][4];
 };
 
-/// blocks_x: tiles, blocks_y: KV heads.
+/// blocks_x: tiles, blocks_y: KV heads. For more blocks ptxas would spill registers of wide heads.
 template <class T, class Stored, unsigned kDim, class Shape>
-INCIPIT_KERNEL(Shape::kThreads)
+INCIPIT_KERNEL(Shape::kThreads, kDim > 64 ? 1 : 0)
 attention_tile_kernel(PagedAttentionParams params) {
   AttentionTile<T, Stored, kDim, Shape>(params, prim::dynamic_shared<unsigned char>()).run();
 }

@@ -13,7 +13,9 @@
 #include <cuda_runtime.h>
 #define INCIPIT_DEVICE __device__ __forceinline__
 #define INCIPIT_HOST_DEVICE __host__ __device__
-#define INCIPIT_KERNEL(threads) __global__ void __launch_bounds__(threads)
+// Threads of a block. Behind them, blocks per multiprocessor to make room for: with 1, ptxas spills
+// no register for the sake of more; 0 leaves it to ptxas.
+#define INCIPIT_KERNEL(...) __global__ void __launch_bounds__(__VA_ARGS__)
 // Before a loop whose index must become constant, because it picks registers.
 #define INCIPIT_UNROLL _Pragma("unroll")
 #else
@@ -21,7 +23,7 @@
 #include <simt/device.h>
 #define INCIPIT_DEVICE inline __attribute__((always_inline))
 #define INCIPIT_HOST_DEVICE
-#define INCIPIT_KERNEL(threads) inline void
+#define INCIPIT_KERNEL(...) inline void
 #define INCIPIT_UNROLL
 #endif
 
