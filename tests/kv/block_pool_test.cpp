@@ -175,12 +175,18 @@ TEST_CASE(
   for (std::byte* const written : device.written) CHECK(pool.view().block(pool.take()) == written);
   CHECK_THROWS_AS(pool.make_ready(block_bytes), Error);  // somebody has blocks
 
-  // More than there is; and poison stays poison.
+  // More than there is.
+  Recorder small;
+  BlockPool two(small, layout(device::KvFormat::kF32), 2, false);
+  two.make_ready(100 * block_bytes);
+  CHECK(small.written.size() == 2);
+
+  // Poison has been written to all, and stays.
   Recorder other;
   BlockPool poisoned(other, layout(device::KvFormat::kF32), 2, true);
   other.written.clear();
   poisoned.make_ready(100 * block_bytes);
-  CHECK(other.written.size() == 2);
+  CHECK(other.written.empty());
   const std::byte* const bytes = poisoned.view().block(poisoned.take());
   CHECK(std::all_of(bytes, bytes + block_bytes, [](std::byte b) { return b == std::byte{0xff}; }));
 }
