@@ -16,6 +16,9 @@ TEST_CASE("texts survive mutations") { run_mutations(kTokenizerText, 8000); }
 
 TEST_CASE("what fuzzers found worth keeping is run again") {
   run_corpus(kChat, "chat");
+  run_corpus(kConfigJson, "config_json");
+  run_corpus(kGguf, "gguf");
+  run_corpus(kSafetensors, "safetensors");
   run_corpus(kTokenizerGguf, "tokenizer_gguf");
   run_corpus(kTokenizerJson, "tokenizer_json");
   run_corpus(kTokenizerText, "tokenizer_text");

@@ -274,8 +274,7 @@ void EmulatedRuntime::queue_launch(StreamRef stream, Call call, const void* body
                                    std::size_t bytes) {
   state_->call([&] {
     ++state_->counters.launches;
-    std::vector<std::max_align_t> copied((bytes + sizeof(std::max_align_t) - 1) /
-                                         sizeof(std::max_align_t));
+    std::vector<std::max_align_t> copied(bytes / sizeof(std::max_align_t) + 1);
     std::memcpy(copied.data(), body, bytes);
     state_->add(stream, [call, copied](Machine& machine) { call(&machine, copied.data()); });
   });
