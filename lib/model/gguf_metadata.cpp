@@ -13,6 +13,22 @@ T scalar(const GgufValue& value) {
   return base::ByteReader(value.bytes, "a metadata value").read<T>();
 }
 
+/// Of a signed type; none for others.
+std::optional<std::int64_t> signed_integer(const GgufValue& value) {
+  switch (value.type) {
+    case GgufType::kI8:
+      return scalar<std::int8_t>(value);
+    case GgufType::kI16:
+      return scalar<std::int16_t>(value);
+    case GgufType::kI32:
+      return scalar<std::int32_t>(value);
+    case GgufType::kI64:
+      return scalar<std::int64_t>(value);
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::size_t gguf_value_bytes(GgufType type) noexcept {
@@ -48,7 +64,6 @@ void GgufMetadata::add(std::string_view key, const GgufValue& value) {
 std::optional<std::uint64_t> GgufMetadata::find_count(std::string_view key) const {
   const GgufValue* value = find_scalar(key);
   if (value == nullptr) return std::nullopt;
-  std::int64_t number = 0;
   switch (value->type) {
     case GgufType::kU8:
       return scalar<std::uint8_t>(*value);
@@ -58,23 +73,13 @@ std::optional<std::uint64_t> GgufMetadata::find_count(std::string_view key) cons
       return scalar<std::uint32_t>(*value);
     case GgufType::kU64:
       return scalar<std::uint64_t>(*value);
-    case GgufType::kI8:
-      number = scalar<std::int8_t>(*value);
-      break;
-    case GgufType::kI16:
-      number = scalar<std::int16_t>(*value);
-      break;
-    case GgufType::kI32:
-      number = scalar<std::int32_t>(*value);
-      break;
-    case GgufType::kI64:
-      number = scalar<std::int64_t>(*value);
-      break;
     default:
-      wrong(key, "is no integer");
+      break;
   }
-  if (number < 0) wrong(key, "is negative");
-  return static_cast<std::uint64_t>(number);
+  const auto number = signed_integer(*value);
+  if (!number) wrong(key, "is no integer");
+  if (*number < 0) wrong(key, "is negative");
+  return static_cast<std::uint64_t>(*number);
 }
 
 std::optional<double> GgufMetadata::find_number(std::string_view key) const {
@@ -88,23 +93,12 @@ std::optional<double> GgufMetadata::find_number(std::string_view key) const {
     case GgufType::kF64:
       number = scalar<double>(*value);
       break;
-    case GgufType::kI8:
-      number = scalar<std::int8_t>(*value);
-      break;
-    case GgufType::kI16:
-      number = scalar<std::int16_t>(*value);
-      break;
-    case GgufType::kI32:
-      number = scalar<std::int32_t>(*value);
-      break;
-    case GgufType::kI64:
-      number = static_cast<double>(scalar<std::int64_t>(*value));
-      break;
     case GgufType::kBool:
     case GgufType::kString:
       wrong(key, "is no number");
     default:
-      number = static_cast<double>(*find_count(key));
+      const auto integer = signed_integer(*value);
+      number = integer ? static_cast<double>(*integer) : static_cast<double>(*find_count(key));
   }
   if (!std::isfinite(number)) wrong(key, "is not finite");
   return number;

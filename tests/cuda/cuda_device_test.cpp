@@ -4,6 +4,7 @@
 #include "cuda/cuda_device.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,26 @@ TEST_CASE("norms, sums, activations, caps and turns are the CPU's") {
       return x.read();
     });
   }
+}
+
+TEST_CASE("operations on no rows do nothing") {
+  check_like_cpu(0.0, [&](Device& device) {
+    OnDevice kept(device, random_matrix(2, 64, 1), 64);
+    const OnDevice weight(device, random_matrix(1, 64, 2), 64);
+    const device::Matrix none = {kept.view.row(0), 0, 64, 64};
+    const auto square = random_matrix(64, 64, 3);
+    const auto matrix =
+        device.make_weight(tensor::DType::kF32, 64, 64, std::as_bytes(std::span(square)));
+    const std::array products = {device::Product{matrix.get(), {}, none}};
+    device.embed(*matrix, {}, 1.0f, none);
+    device.matmul(none, products);
+    device.rms_norm(none, weight.values(), 1e-5f, none);
+    device.layer_norm(none, weight.values(), weight.values(), 1e-5f, none);
+    device.add(none, none);
+    device.activate(device::Activation::kSilu, none, none, none);
+    device.gather_rows(kept.view, {}, none);
+    return kept.read();
+  });
 }
 
 TEST_CASE("rows are gathered, again and again") {

@@ -85,6 +85,20 @@ TEST_CASE("on the GPU, every split of a prompt gives the bits of the uncached ru
   }
 }
 
+TEST_CASE("on the GPU, prompts of a token, and around a block, are the same from the cache") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  Engine engine(on(file, DeviceKind::kCuda));
+  const auto all = random_ids(33, 21);
+  for (const std::size_t count : {1u, 15u, 16u, 17u, 31u, 32u, 33u}) {
+    const auto ids = std::span(all).first(count);
+    const std::string expected = uncached(engine, ids, 3);
+    CAPTURE(count);
+    engine.cache().clear();
+    CHECK(cached(engine, ids, 3) == expected);
+    CHECK(cached(engine, ids, 3) == expected);
+  }
+}
+
 TEST_CASE("on the GPU, chunks and segments change nothing") {
   const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
   const auto ids = random_ids(270, 9);  // more than a segment

@@ -60,6 +60,10 @@ TEST_CASE("A number may be a float or an integer, and is finite") {
   CHECK(OneValue(GgufType::kF32, raw_bytes(0.5f))->get_number("key") == 0.5);
   CHECK(OneValue(GgufType::kF64, raw_bytes(0.1))->get_number("key") == 0.1);
   CHECK(OneValue(GgufType::kU32, raw_bytes(std::uint32_t{9}))->get_number("key") == 9.0);
+  CHECK(OneValue(GgufType::kI8, raw_bytes(std::int8_t{-1}))->get_number("key") == -1.0);
+  CHECK(OneValue(GgufType::kI16, raw_bytes(std::int16_t{-300}))->get_number("key") == -300.0);
+  CHECK(OneValue(GgufType::kI32, raw_bytes(std::int32_t{7}))->get_number("key") == 7.0);
+  CHECK(OneValue(GgufType::kI64, raw_bytes(std::int64_t{-5}))->get_number("key") == -5.0);
   const OneValue infinite(GgufType::kF32, raw_bytes(std::numeric_limits<float>::infinity()));
   check_unreadable("'key' is not finite", [&] { return infinite->get_number("key"); });
   const OneValue nan(GgufType::kF64, raw_bytes(std::numeric_limits<double>::quiet_NaN()));

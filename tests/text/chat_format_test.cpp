@@ -91,6 +91,8 @@ TEST_CASE("other templates are not taken for ChatML") {
        // A system turn that is not one literal; thoughts that are stripped in an unknown way.
        R"({{ '<|im_start|>system\nToday ' + date + '<|im_end|>\n' }})" + loop + open,
        "{{ content.split('</think>')[-1] }}" + loop + open,
+       // A default system message that stands in a variable.
+       "{% set system_message = 'You are helpful.' %}" + loop + open,
        // Trimmed contents, Phi-4's separator, LLaMA-3, another order.
        R"({% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] | trim + '<|im_end|>' + '\n' }}{% endfor %})" +
            open,
