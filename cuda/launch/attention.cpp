@@ -2,7 +2,6 @@
 #include "cuda/launch/attention.h"
 
 #include "base/check.h"
-#include "cuda/kernels/attention.cuh"
 #include "cuda/kernels/attention_merge.cuh"
 
 namespace incipit::cuda {
@@ -35,15 +34,6 @@ bool with_head_dim(std::size_t head_dim, const Body& body) {
   }
 }
 
-template <class T, class Stored>
-void launch_tiles(Stream stream, const PagedAttentionParams& params, const TileLists& tiles) {
-  const bool known = with_head_dim(params.head_dim, [&]<unsigned kDim>() {
-    attention_tiles<T, Stored, kDim>(stream, params, tiles.narrow, tiles.narrow_count, tiles.wide,
-                                     tiles.wide_count);
-  });
-  INCIPIT_CHECK(known);
-}
-
 }  // namespace
 
 bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept {
@@ -52,19 +42,9 @@ bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept {
 
 void launch_attention(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
                       const TileLists& tiles) {
-  switch (type) {
-    case device::KvFormat::kF16:
-      launch_tiles<F16, F16>(stream, params, tiles);
-      break;
-    case device::KvFormat::kBF16:
-      launch_tiles<BF16, BF16>(stream, params, tiles);
-      break;
-    case device::KvFormat::kInt8:
-      launch_tiles<BF16, std::int8_t>(stream, params, tiles);
-      break;
-    case device::KvFormat::kF32:
-      INCIPIT_CHECK(type != device::KvFormat::kF32);
-  }
+  const bool known = with_head_dim(
+      params.head_dim, [&]<unsigned kDim>() { launch_heads<kDim>(stream, type, params, tiles); });
+  INCIPIT_CHECK(known);
   attention_merge(stream, params);
 }
 

@@ -19,6 +19,12 @@ struct TileLists {
 /// True if there are kernels for this format and head size. kInt8 is multiplied in BF16.
 bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept;
 
+/// All tiles of heads of kDim values, each kind in a launch that does not depend on the others; see
+/// attention_heads.h.
+template <unsigned kDim>
+void launch_heads(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
+                  const TileLists& tiles);
+
 /// All tiles, then the merge of split rows.
 void launch_attention(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
                       const TileLists& tiles);

@@ -9,7 +9,7 @@
 
 #include "cuda/kernel_test.h"
 #include "cuda/kernels/attention.cuh"
-#include "cuda/kernels/attention_merge.cuh"
+#include "cuda/launch/attention.h"
 #include "device/kv_layout.h"
 
 // What the tests of attention share: a pool of KV, batches over it, and a float64 reference.
@@ -24,6 +24,15 @@ struct ProductTypeOf {
 template <>
 struct ProductTypeOf<std::int8_t> {
   using Type = cuda::BF16;
+};
+
+/// How a case starts its kernels: those of the library, which are compiled once for all tests.
+template <class Stored, unsigned kDim, class Product>
+struct Launch {
+  static void attention(cuda::Stream stream, device::KvFormat type,
+                        const cuda::PagedAttentionParams& params, const cuda::TileLists& tiles) {
+    cuda::launch_attention(stream, type, params, tiles);
+  }
 };
 
 struct AttentionModel {
@@ -159,10 +168,10 @@ class AttentionCase {
     params.head_dim = kDim;
     cuda::set_scores(params, model.scale, model.soft_cap, model.window,
                      model.alibi ? device_slopes.data() : nullptr);
-    cuda::attention_tiles<T, Stored, kDim>(stream, params, narrow.data(),
-                                           static_cast<unsigned>(tiles.narrow.size()), wide.data(),
-                                           static_cast<unsigned>(tiles.wide.size()));
-    cuda::attention_merge(stream, params);
+    const cuda::TileLists lists = {narrow.data(), wide.data(),
+                                   static_cast<unsigned>(tiles.narrow.size()),
+                                   static_cast<unsigned>(tiles.wide.size())};
+    Launch<Stored, kDim, T>::attention(stream, layout_.shape().type, params, lists);
     const std::vector<float> all = out.read();
     std::vector<float> result;
     for (unsigned r = 0; r < rows; ++r) {
@@ -283,6 +292,37 @@ class AttentionCase {
   device::KvLayout layout_;
   std::mt19937 random_;
 };
+
+/// A first token alone, a chunk behind a cached prefix, a few rows in the middle.
+inline const std::vector<Rows> kBatch = {{0, 0, 1}, {0, 130, 13}, {0, 7, 2}};
+inline constexpr unsigned kBatchTokens = 143;
+
+/// Weights are rounded to T, and so are queries, but those alike in the reference.
+template <class T>
+constexpr double kAttentionTolerance = 3.0 * kRounding<T>;
+
+template <class Stored, unsigned kDim, class Product = typename ProductTypeOf<Stored>::Type>
+void check_case(const AttentionModel& model, unsigned tokens, const std::vector<Rows>& batch,
+                float query_scale = 1.0f) {
+  CAPTURE(kDim, sizeof(Stored), model.heads, model.kv_heads, tokens, model.window, model.soft_cap);
+  AttentionCase<Stored, kDim, Product> problem(model, 1, tokens, 0, query_scale);
+  const auto plan = problem.plan(batch, {});
+  const auto got = run([&](cuda::Stream s) { return problem.run_on(s, batch, plan); });
+  check_near(got, problem.wanted(batch), 0.0, kAttentionTolerance<Product>);
+}
+
+#if INCIPIT_CUDA_EMULATED
+template <class Stored, unsigned kDim>
+void check_before_sm_80() {
+  CAPTURE(kDim, sizeof(Stored));
+  AttentionCase<Stored, kDim, cuda::F16> problem({}, 1, kBatchTokens, 0);
+  const auto plan = problem.plan(kBatch, {});
+  simt::Machine machine;
+  machine.options.architecture = 75;
+  check_near(problem.run_on(&machine, kBatch, plan), problem.wanted(kBatch), 0.0,
+             kAttentionTolerance<cuda::F16>);
+}
+#endif
 
 }  // namespace incipit::testing
 

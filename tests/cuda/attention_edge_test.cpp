@@ -5,7 +5,6 @@
 
 #include "cuda/attention_case.h"
 #include "cuda/kernels/append_kv.cuh"
-#include "cuda/kernels/attention.cuh"
 
 using namespace incipit;
 using namespace incipit::testing;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row has one result, to the last bit, however the work around it is cut.
 #include "cuda/attention_case.h"
-#include "cuda/kernels/attention.cuh"
 
 using namespace incipit;
 using namespace incipit::testing;

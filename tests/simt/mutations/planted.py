@@ -14,12 +14,14 @@ class Mutation(NamedTuple):
     new: str
     test: str  # its source
     cases: str = ""  # those of its test cases that run, in Catch's words; all
+    also: tuple[str, ...] = ()  # sources that hold the kernel, where the test does not
 
 
 TILE = ("tests/simt/tile_product.h", "tests/simt/tile_product_test.cpp")
 NORM = "tests/cuda/rms_norm_test.cpp"
 PRODUCT = ("cuda/kernels/product.cuh", "tests/cuda/product_test.cpp")
 ATTENTION = "cuda/kernels/attention_tile.cuh"
+ATTENTION_64 = ("cuda/launch/attention_64.cpp",)
 ATTENTION_EDGE = "tests/cuda/attention_edge_test.cpp"
 ATTENTION_EXACT = "tests/cuda/attention_exact_test.cpp"
 
@@ -125,22 +127,22 @@ MUTATIONS = {
     # Attention.
     "values_used_before_they_are_here": Mutation(
         ATTENTION, "      prim::wait_copies<0>();\n      Loader::unpack(stage_, v_);",
-        "      Loader::unpack(stage_, v_);", ATTENTION_EDGE, "one empty state*"),
+        "      Loader::unpack(stage_, v_);", ATTENTION_EDGE, "one empty state*", ATTENTION_64),
     "keys_overwritten_while_they_are_read": Mutation(
         ATTENTION, "      prim::sync_threads();  // V is here, and K is free\n", "",
-        ATTENTION_EDGE, "one empty state*"),
+        ATTENTION_EDGE, "one empty state*", ATTENTION_64),
     "tiles_begin_where_the_window_does": Mutation(
         "cuda/kernels/attention_rows.cuh", "first_visible(lowest_) / kMaxTileKeys * kMaxTileKeys",
-        "first_visible(lowest_) / 16 * 16", ATTENTION_EXACT, "*F16 with a window*"),
+        "first_visible(lowest_) / 16 * 16", ATTENTION_EXACT, "*F16 with a window*", ATTENTION_64),
     "a_row_sees_the_token_after_it": Mutation(
         ATTENTION, "end = smaller(position + 1, key_end_)", "end = smaller(position + 2, key_end_)",
-        ATTENTION_EDGE, "int8: a damaged token*"),
+        ATTENTION_EDGE, "int8: a damaged token*", ATTENTION_64),
     "scales_of_hidden_keys_heard": Mutation(
         ATTENTION, "weight == 0.0f ? 0.0f : weight", "weight", ATTENTION_EDGE,
-        "int8: a damaged token*"),
+        "int8: a damaged token*", ATTENTION_64),
     "sums_of_segments_not_folded": Mutation(
         ATTENTION, "sum = {fold.max, fold(old.sum, state.sum)};", "sum = {fold.max, state.sum};",
-        ATTENTION_EXACT, "*: BF16"),
+        ATTENTION_EXACT, "*: BF16", ATTENTION_64),
     # Appending to KV.
     "values_that_are_not_finite_kept": Mutation(
         "cuda/kernels/append_kv.cuh", "if constexpr (sizeof(Stored) == 2)",

@@ -44,8 +44,9 @@ def main() -> None:
     program = work / "mutant"
     # The copy is found before the original.
     compiler, *rest = arguments.command
-    subprocess.run([compiler, f"-I{work}", f"-I{work}/tests", str(arguments.root / mutation.test),
-                    *rest, "-o", str(program)], check=True)
+    sources = [str(arguments.root / source) for source in (mutation.test, *mutation.also)]
+    subprocess.run([compiler, f"-I{work}", f"-I{work}/tests", *sources, *rest, "-o", str(program)],
+                   check=True)
     try:
         result = subprocess.run([program, *filter(None, [mutation.cases])], capture_output=True,
                                 text=True, errors="replace", timeout=TIMEOUT_S, check=False)

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/launch/attention_heads.h"
+
+namespace incipit::cuda {
+
+template void launch_heads<128>(Stream, device::KvFormat, const PagedAttentionParams&,
+                                const TileLists&);
+template void launch_heads<256>(Stream, device::KvFormat, const PagedAttentionParams&,
+                                const TileLists&);
+
+}  // namespace incipit::cuda
