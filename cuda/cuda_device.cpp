@@ -78,9 +78,11 @@ class Pieces {
 
 class CudaDevice final : public device::Device {
  public:
-  CudaDevice(std::shared_ptr<Runtime> runtime, Activations activations, unsigned threads)
+  CudaDevice(std::shared_ptr<Runtime> runtime, Activations activations, unsigned threads,
+             GpuMath math)
       : runtime_(std::move(runtime)),
         floats_(activations == Activations::kFloat),
+        math_{math == GpuMath::kFast, runtime_->properties().architecture},
         compute_(runtime_->make_stream()),
         transfers_(*runtime_, compute_),
         ids_(*runtime_, compute_),
@@ -89,8 +91,9 @@ class CudaDevice final : public device::Device {
         rows_(*runtime_, compute_),
         pool_(threads) {
     const DeviceProperties& gpu = runtime_->properties();
-    info_.numerics = "cuda/" + gpu.arithmetic + (floats_ ? "/float" : "/16-bit") + "/exact/" +
-                     std::to_string(kRevision);
+    info_.numerics = "cuda/" + gpu.arithmetic + (floats_ ? "/float" : "/16-bit") +
+                     (math_.fast ? "/fast/" : "/exact/") + std::to_string(kRevision);
+    info_.exact = !math_.fast;
     info_.threads = threads;
     info_.default_kv_type = has_bf16() ? KvFormat::kBF16 : KvFormat::kF16;
     info_.plan.segment_tokens = kSegmentTokens;
@@ -149,6 +152,7 @@ class CudaDevice final : public device::Device {
 
   const std::shared_ptr<Runtime> runtime_;
   const bool floats_;  // weights expanded to f32
+  const Math math_;
   const StreamRef compute_;
   Transfers transfers_;
   HostArray ids_, slots_, plan_, rows_;
@@ -256,9 +260,10 @@ void CudaDevice::matmul(ConstMatrix x, std::span<const Product> products) {
     const WeightView view = loaded(*product.weight).view();
     const RoundedInput input = rounded[static_cast<std::size_t>(input_type(view.kind))];
     const float* const bias = product.bias.empty() ? nullptr : product.bias.data();
-    runtime_->launch(compute_, [x, view, input, bias, out = product.out](void* native) {
-      launch_product(static_cast<Stream>(native), view, x, input, bias, out);
-    });
+    runtime_->launch(compute_,
+                     [math = math_, x, view, input, bias, out = product.out](void* native) {
+                       launch_product(static_cast<Stream>(native), math, view, x, input, bias, out);
+                     });
   }
 }
 
@@ -427,9 +432,10 @@ void CudaDevice::attention(const KvPoolView& pool, const device::AttentionParams
   kernel.head_dim = count(shape.head_dim);
   set_scores(kernel, params.scale, params.soft_cap, params.window,
              params.alibi_slopes.empty() ? nullptr : params.alibi_slopes.data());
-  runtime_->launch(compute_, [kernel, type = shape.type, lists = brought.lists](void* native) {
-    launch_attention(static_cast<Stream>(native), type, kernel, lists);
-  });
+  runtime_->launch(compute_,
+                   [math = math_, kernel, type = shape.type, lists = brought.lists](void* native) {
+                     launch_attention(static_cast<Stream>(native), math, type, kernel, lists);
+                   });
 }
 
 void CudaDevice::gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) {
@@ -454,13 +460,15 @@ void CudaDevice::copy_block(const KvPoolView& pool, device::BlockId from, device
 }  // namespace
 
 std::unique_ptr<device::Device> make_cuda_device(std::shared_ptr<Runtime> runtime,
-                                                 Activations activations, unsigned threads) {
-  return std::make_unique<CudaDevice>(std::move(runtime), activations, threads);
+                                                 Activations activations, unsigned threads,
+                                                 GpuMath math) {
+  return std::make_unique<CudaDevice>(std::move(runtime), activations, threads, math);
 }
 
 std::unique_ptr<device::Device> open_cuda_device(const CudaDeviceOptions& options) {
   return make_cuda_device(system_driver()->open(options.number), options.activations,
-                          options.threads > 0 ? options.threads : base::available_cpus());
+                          options.threads > 0 ? options.threads : base::available_cpus(),
+                          options.math);
 }
 
 }  // namespace incipit::cuda

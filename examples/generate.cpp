@@ -20,7 +20,7 @@ constexpr std::size_t kLikeliest = 5;  // that --logprobs reports per token
 constexpr std::chrono::minutes kStoreAtMost{1};
 
 struct Options {
-  std::string model, static_file, json, kv_type, activations, cpu_path;
+  std::string model, static_file, json, kv_type, activations, cpu_path, gpu_math;
   std::vector<std::string> prompts;
   unsigned threads = 0;
   bool chat = false, no_cache = false, reference = false, logprobs = false, explain_miss = false;
@@ -67,6 +67,8 @@ void declare(CLI::App& app, Options& options) {
       ->check(CLI::IsMember(&examples::kActivations));
   app.add_option("--cpu-path", options.cpu_path, "auto, scalar, avx2 or avx512")
       ->check(CLI::IsMember(&examples::kCpuPaths));
+  app.add_option("--gpu-math", options.gpu_math, "exact or fast")
+      ->check(CLI::IsMember(&examples::kGpuMath));
   app.add_flag("--logprobs", options.logprobs,
                "Put log-probabilities, and the five likeliest tokens, into the JSON");
   app.add_option("--json", options.json, "Write the results here; -: stdout");
@@ -82,6 +84,7 @@ incipit::EngineOptions engine_options(const Options& options) {
     engine.activations = examples::kActivations.at(options.activations);
   }
   if (!options.cpu_path.empty()) engine.cpu_path = examples::kCpuPaths.at(options.cpu_path);
+  if (!options.gpu_math.empty()) engine.gpu_math = examples::kGpuMath.at(options.gpu_math);
   return engine;
 }
 

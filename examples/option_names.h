@@ -28,6 +28,9 @@ inline const std::map<std::string, incipit::Activations> kActivations = {
     {"int8", incipit::Activations::kInt8},
     {"float", incipit::Activations::kFloat}};
 
+inline const std::map<std::string, incipit::GpuMath> kGpuMath = {
+    {"exact", incipit::GpuMath::kExact}, {"fast", incipit::GpuMath::kFast}};
+
 }  // namespace examples
 
 #endif  // INCIPIT_EXAMPLES_OPTION_NAMES_H_

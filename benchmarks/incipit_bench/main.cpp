@@ -27,6 +27,7 @@ using bench::Sizes;
 using bench::Yardstick;
 using examples::kActivations;
 using examples::kCpuPaths;
+using examples::kGpuMath;
 using examples::kKvTypes;
 
 constexpr const char* kFractions =
@@ -43,7 +44,7 @@ constexpr const char* kFractions =
 
 struct Options {
   std::string model, json, document, folder;
-  std::string kv_type = "auto", cpu_path = "auto", activations = "mixed";
+  std::string kv_type = "auto", cpu_path = "auto", activations = "mixed", gpu_math = "exact";
   unsigned threads = 0;
   bool no_limits = false;
   Sizes sizes = {};
@@ -96,6 +97,9 @@ void declare_engine(CLI::App& app, Options& options) {
   app.add_option("--activations", options.activations, "What meets quantised weights")
       ->check(CLI::IsMember(&kActivations))
       ->capture_default_str();
+  app.add_option("--gpu-math", options.gpu_math, "Which kernels may run on a GPU")
+      ->check(CLI::IsMember(&kGpuMath))
+      ->capture_default_str();
   app.add_flag("--no-limits", options.no_limits, "Do not measure the machine's limits");
   app.add_option("--json", options.json, "Write the results here; -: stdout, all else to stderr");
   app.footer(kFractions);
@@ -137,6 +141,7 @@ struct Subject {
     engine.kv_type = kKvTypes.at(options.kv_type);
     engine.cpu_path = kCpuPaths.at(options.cpu_path);
     engine.activations = kActivations.at(options.activations);
+    engine.gpu_math = kGpuMath.at(options.gpu_math);
     return engine;
   }
 
@@ -161,7 +166,8 @@ void finish(const Options& options, const std::string& command, const Subject& s
   document.update(bench::head_json(options.model, subject.engine, subject.yardstick));
   document["settings"] = {{"kv_type", options.kv_type},
                           {"cpu_path", options.cpu_path},
-                          {"activations", options.activations}};
+                          {"activations", options.activations},
+                          {"gpu_math", options.gpu_math}};
   document["settings"].update(sizes);
   document.update(more);
   document["results"] = bench::results_json(metrics);

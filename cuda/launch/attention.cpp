@@ -40,8 +40,8 @@ bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept {
   return type != device::KvFormat::kF32 && with_head_dim(head_dim, [&]<unsigned>() {});
 }
 
-void launch_attention(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
-                      const TileLists& tiles) {
+void launch_attention(Stream stream, Math, device::KvFormat type,
+                      const PagedAttentionParams& params, const TileLists& tiles) {
   const bool known = with_head_dim(
       params.head_dim, [&]<unsigned kDim>() { launch_heads<kDim>(stream, type, params, tiles); });
   INCIPIT_CHECK(known);

@@ -3,6 +3,7 @@
 #define INCIPIT_CUDA_LAUNCH_ATTENTION_H_
 
 #include "cuda/kernels/attention_params.cuh"
+#include "cuda/launch/math.h"
 #include "cuda/prim/launch.cuh"
 #include "device/kv_layout.h"
 
@@ -26,8 +27,8 @@ void launch_heads(Stream stream, device::KvFormat type, const PagedAttentionPara
                   const TileLists& tiles);
 
 /// All tiles, then the merge of split rows.
-void launch_attention(Stream stream, device::KvFormat type, const PagedAttentionParams& params,
-                      const TileLists& tiles);
+void launch_attention(Stream stream, Math math, device::KvFormat type,
+                      const PagedAttentionParams& params, const TileLists& tiles);
 
 }  // namespace incipit::cuda
 

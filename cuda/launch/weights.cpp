@@ -233,7 +233,7 @@ void launch_round(Stream stream, InputType type, ConstMatrix x, const RoundedInp
   if (type == InputType::kBF16) round_to<BF16>(stream, x, out);
 }
 
-void launch_product(Stream stream, const WeightView& weight, ConstMatrix x,
+void launch_product(Stream stream, Math, const WeightView& weight, ConstMatrix x,
                     const RoundedInput& rounded, const float* bias, Matrix out) {
   with_kind(weight.kind, [&]<class Kind>(Kind) {
     if constexpr (requires { typename Kind::Coding; }) {

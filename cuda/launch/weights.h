@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "cuda/launch/math.h"
 #include "cuda/prim/launch.cuh"
 #include "tensor/dtype.h"
 #include "tensor/view.h"
@@ -61,8 +62,9 @@ std::size_t rounded_bytes(std::size_t rows, std::size_t columns);
 
 void launch_round(Stream stream, InputType type, tensor::ConstMatrix x, const RoundedInput& out);
 
-/// out = x weight^T + bias. `rounded` is x rounded to input_type().
-void launch_product(Stream stream, const WeightView& weight, tensor::ConstMatrix x,
+/// out = x weight^T + bias. `rounded` is x rounded to input_type(). There are exact kernels only so
+/// far, whatever `math`.
+void launch_product(Stream stream, Math math, const WeightView& weight, tensor::ConstMatrix x,
                     const RoundedInput& rounded, const float* bias, tensor::Matrix out);
 
 }  // namespace incipit::cuda

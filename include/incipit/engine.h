@@ -38,6 +38,17 @@ enum class DeviceKind {
   kCuda,  ///< An NVIDIA GPU of compute capability 7.5 or newer; error where there is none.
 };
 
+/// Which kernels may run on a GPU. A CPU is always exact.
+enum class GpuMath {
+  /// Those that compute a row the same way whatever is computed with it: what Engine says of logits
+  /// holds. The default.
+  kExact,
+  /// Also faster ones that suit only some numbers of rows. The last bits of a row's logits then
+  /// depend on how many rows its step had: on chunks, batch and cache. So an answer with the cache
+  /// may differ from one without, as in other engines. KV is never shared with exact engines.
+  kFast,
+};
+
 /// Which kernels run on the CPU. kAuto: the fastest that this machine has.
 enum class CpuPath { kAuto, kScalar, kAvx2, kAvx512 };
 
@@ -60,6 +71,7 @@ struct EngineOptions {
   std::filesystem::path model = {};               ///< A GGUF file or a Hugging Face directory.
   DeviceKind device = DeviceKind::kAuto;          ///< See there.
   std::size_t gpu = 0;                            ///< Which, as the driver counts.
+  GpuMath gpu_math = GpuMath::kExact;             ///< See there; no effect on a CPU.
   KvType kv_type = KvType::kAuto;                 ///< Part of the numerics, as the next two.
   Activations activations = Activations::kMixed;  ///< See there; no effect on F32 and F16 weights.
   /// Rounds F16 matrices to BF16, which CPUs with BF16 dot products multiply several times faster.
@@ -145,7 +157,7 @@ class INCIPIT_API Generation {
 ///
 /// The logits of a position depend on the token ids up to it and on ModelInfo::numerics, and on
 /// nothing else: not on what came from the cache, how prefill was cut, who else was in the batch,
-/// or the number of threads.
+/// or the number of threads. (With GpuMath::kFast on a GPU this holds but for the last bits.)
 ///
 /// Thread safety: all member functions may be called concurrently; concurrent requests share one
 /// running batch. The destructor must not run before they have returned. After fork(), calls in the

@@ -118,6 +118,7 @@ struct DeviceInfo {
   // Names the arithmetic, KV order included. Two devices with equal names give equal bits.
   std::string numerics = {};
   unsigned threads = 1;
+  bool exact = true;         // false: how many rows are computed together may show in the last bits
   bool host_memory = false;  // the host reads buffers as they are: no need to download
   KvFormat default_kv_type = KvFormat::kF16;
   PlanOptions plan = {};  // segment_tokens is part of the numerics

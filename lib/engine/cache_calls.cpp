@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an Engine does for its cache where text and a forward pass are needed.
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "engine/engine_impl.h"
+#include "engine/same_logprobs.h"
 #include "incipit/cache_reports.h"
 
 namespace incipit::inline v0 {
@@ -73,11 +73,9 @@ CacheValidation Engine::Impl::validate(const std::vector<TokenId>& prompt, Gener
   const GenerateResult direct =
       run_once(Kind::kGenerate, prompt, Reuse::kNo, params, engine::Clock::now());
   if (direct.top.empty()) return {prompt.size(), 0, true};
-  validation.equal = std::ranges::equal(
-      cached.top.front(), direct.top.front(), [](const TokenLogprob& a, const TokenLogprob& b) {
-        return a.id == b.id &&
-               std::bit_cast<std::uint32_t>(a.logprob) == std::bit_cast<std::uint32_t>(b.logprob);
-      });
+  validation.equal = device_->info().exact
+                         ? engine::same_bits(cached.top.front(), direct.top.front())
+                         : engine::about_equal(cached.top.front(), direct.top.front());
   registry().count_validation(validation.equal);
   if (!validation.equal) {
     log_.error(

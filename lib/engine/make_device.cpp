@@ -17,7 +17,8 @@ std::unique_ptr<device::Device> make_cpu(const EngineOptions& options) {
 
 std::unique_ptr<device::Device> make_gpu(const EngineOptions& options,
                                          const model::ModelConfig& config) {
-  auto device = cuda::open_cuda_device({options.gpu, options.activations, options.threads});
+  auto device =
+      cuda::open_cuda_device({options.gpu, options.activations, options.gpu_math, options.threads});
   device->check_kv(kv_shape_of(options, config, device->info()));
   return device;
 }

@@ -31,7 +31,7 @@ template <class Stored, unsigned kDim, class Product>
 struct Launch {
   static void attention(cuda::Stream stream, device::KvFormat type,
                         const cuda::PagedAttentionParams& params, const cuda::TileLists& tiles) {
-    cuda::launch_attention(stream, type, params, tiles);
+    cuda::launch_attention(stream, {}, type, params, tiles);
   }
 };
 

@@ -49,6 +49,27 @@ TEST_CASE("the device is the one that was asked for, or the one that suits") {
   CHECK(said.find("on the CPU: there is no GPU number 3") != std::string::npos);
 }
 
+TEST_CASE("fast math is the GPU's, is named, and makes no cache suspect") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  const auto with = [&](DeviceKind device, GpuMath math) {
+    EngineOptions options = on(file, device);
+    options.gpu_math = math;
+    return options;
+  };
+  CHECK(Engine(with(DeviceKind::kAuto, GpuMath::kFast))
+            .model()
+            .numerics.starts_with("cuda/emulated/16-bit/fast/"));
+  CHECK(Engine(with(DeviceKind::kCpu, GpuMath::kFast)).model().numerics ==
+        Engine(with(DeviceKind::kCpu, GpuMath::kExact)).model().numerics);
+
+  Engine fast(with(DeviceKind::kCuda, GpuMath::kFast));
+  const std::string text = "What is kept for one is of no use to the other, whoever asks first.";
+  fast.prefetch(text);
+  const CacheValidation found = fast.validate(text);
+  CHECK(found.reused_tokens > 0);
+  CHECK(found.equal);
+}
+
 TEST_CASE("a pool on the GPU takes most of what is free there") {
   const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
   EngineOptions options = on(file, DeviceKind::kCuda);

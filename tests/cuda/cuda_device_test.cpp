@@ -102,11 +102,14 @@ TEST_CASE("memory comes zeroed, is aligned, and ends") {
 
 TEST_CASE("a device says what it computes like") {
   auto properties = EmulatedRuntime::emulated_device();
-  const auto info = [&] {
+  const auto info = [&](GpuMath math = GpuMath::kExact) {
     const auto runtime = std::make_shared<EmulatedRuntime>(simt::RuntimeOptions{}, properties);
-    return cuda::make_cuda_device(runtime, Activations::kMixed, 3)->info();
+    return cuda::make_cuda_device(runtime, Activations::kMixed, 3, math)->info();
   };
   CHECK(info().numerics == "cuda/emulated/16-bit/exact/1");
+  CHECK(info().exact);
+  CHECK(info(GpuMath::kFast).numerics == "cuda/emulated/16-bit/fast/1");
+  CHECK_FALSE(info(GpuMath::kFast).exact);
   CHECK(info().threads == 3);
   CHECK_FALSE(info().host_memory);
   CHECK(info().default_kv_type == device::KvFormat::kBF16);
