@@ -50,9 +50,14 @@ struct QueryRow {
 /// each other, are taken in passes; a pass walks the segments, and its rows meet each in tiles.
 class Unit {
  public:
-  Unit(const Call& call, const AttentionItem& item, std::uint32_t kv_head,
+  /// `then` is what the thread likely computes next.
+  Unit(const Call& call, const AttentionScratch::UnitId& id, const AttentionScratch::UnitId& then,
        AttentionScratch::Worker& worker)
-      : call_(call), item_(item), kv_head_(kv_head), worker_(worker) {}
+      : call_(call),
+        item_(call.plan.items[id.item]),
+        kv_head_(id.kv_head),
+        then_(then),
+        worker_(worker) {}
 
   void run() {
     const std::uint32_t count = item_.row_count * call_.group;
@@ -106,11 +111,16 @@ class Unit {
   void run_pass() {
     for (std::uint32_t tile = 0; tile < tiles_; ++tile) pack_tile(tile);
     std::fill_n(worker_.sum.data(), rows_, 0.0f);
-    point_to(item_.segment_begin, next_k_, next_v_);
+    point_to(item_, kv_head_, item_.segment_begin, next_k_, next_v_);
     for (std::uint32_t s = item_.segment_begin; s < item_.segment_end; ++s) {
       k_ = next_k_;
       v_ = next_v_;
-      if (s + 1 < item_.segment_end) point_to(s + 1, next_k_, next_v_);
+      if (s + 1 < item_.segment_end) {
+        point_to(item_, kv_head_, s + 1, next_k_, next_v_);
+      } else {
+        const AttentionItem& item = call_.plan.items[then_.item];
+        point_to(item, then_.kv_head, item.segment_begin, next_k_, next_v_);
+      }
       const bool wide = widen_if_worth(s);
       for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(tile, s, wide);
     }
@@ -128,15 +138,38 @@ class Unit {
     call_.kernel.pack_queries(rows.data(), count, call_.head_dim, call_.score, queries(begin));
   }
 
-  void point_to(std::uint32_t segment, SegmentPointers& k, SegmentPointers& v) const {
-    const std::uint32_t first = (segment - item_.segment_begin) * kSegmentBlocks;
+  void point_to(const AttentionItem& item, std::uint32_t kv_head, std::uint32_t segment,
+                SegmentPointers& k, SegmentPointers& v) const {
+    const std::uint32_t first = (segment - item.segment_begin) * kSegmentBlocks;
     for (std::uint32_t i = 0; i < kSegmentBlocks; ++i) {
-      const std::uint32_t index = std::min(first + i, item_.block_count - 1);
+      const std::uint32_t index = std::min(first + i, item.block_count - 1);
       const std::byte* const block =
-          call_.task.pool.block(call_.plan.blocks[item_.first_block + index]);
-      k[i] = block + call_.layout.k_offset(call_.task.params.layer, kv_head_);
-      v[i] = block + call_.layout.v_offset(call_.task.params.layer, kv_head_);
+          call_.task.pool.block(call_.plan.blocks[item.first_block + index]);
+      k[i] = block + call_.layout.k_offset(call_.task.params.layer, kv_head);
+      v[i] = block + call_.layout.v_offset(call_.task.params.layer, kv_head);
     }
+  }
+
+  /// What the tile asks of memory. A lone tile asks for V while it reads K, and for the next K while
+  /// it reads V. Several share the next segment among them, block by block in turns, so that memory
+  /// is never asked for more than it gives; only the first segment cannot come any sooner.
+  void choose_fetches(AttentionTile& tile, std::uint32_t tile_index, std::uint32_t segment) {
+    const bool cold = segment == item_.segment_begin;
+    if (tiles_ == 1 || (cold && tile_index == 0)) {
+      tile.fetch_with_k = &v_;
+      tile.fetch_with_v = &next_k_;
+      return;
+    }
+    const std::uint32_t sharing = cold ? tiles_ - 1 : tiles_;
+    const std::uint32_t first = cold ? tile_index - 1 : tile_index;
+    fetch_k_ = k_;
+    fetch_v_ = v_;
+    for (std::uint32_t i = first; i < kSegmentBlocks; i += sharing) {
+      fetch_k_[i] = next_k_[i];
+      fetch_v_[i] = next_v_[i];
+    }
+    tile.fetch_with_k = &fetch_k_;
+    tile.fetch_with_v = &fetch_v_;
   }
 
   /// True: the segment was widened, and k_ and v_ point to the copies.
@@ -164,10 +197,9 @@ class Unit {
     tile.score = call_.score;
     tile.k = &k_;
     tile.v = &v_;
-    // The pass's first tile fetches for all.
-    const bool fetches = tile_index == 0 && !wide;
-    tile.fetch_with_k = fetches ? &v_ : &k_;
-    tile.fetch_with_v = fetches ? &next_k_ : &v_;
+    tile.fetch_with_k = &k_;
+    tile.fetch_with_v = &v_;
+    if (!wide) choose_fetches(tile, tile_index, segment);
     const bool any = place_rows(tile, begin, segment);
     if (any) {
       const auto compute = wide ? call_.kernel.widening->segment : call_.kernel.segment;
@@ -249,7 +281,8 @@ class Unit {
       *merged.sum = 0.0f;
       const std::uint32_t begin = call_.plan.split_rows[split].first_segment;
       for (std::uint32_t s = begin; s < call_.plan.segments_of(row); ++s) {
-        call_.kernel.fold(partial(head, s), 1, call_.head_dim, merged);
+        const AttentionStates part = partial(head, s);
+        if (*part.sum != 0.0f) call_.kernel.fold(part, 1, call_.head_dim, merged);
       }
       write(head, merged);
     }
@@ -258,10 +291,12 @@ class Unit {
   const Call& call_;
   const AttentionItem& item_;
   const std::uint32_t kv_head_;
+  const AttentionScratch::UnitId then_;
   AttentionScratch::Worker& worker_;
   std::uint32_t rows_ = 0, tiles_ = 0, first_key_ = 0;  // of the pass
   std::array<QueryRow, AttentionScratch::kPassRows> query_rows_;
   SegmentPointers k_ = {}, v_ = {}, next_k_ = {}, next_v_ = {};
+  SegmentPointers fetch_k_ = {}, fetch_v_ = {};  // of a tile
 };
 
 void check(const AttentionTask& task) {
@@ -283,8 +318,10 @@ void AttentionScratch::prepare(unsigned members, const AttentionKernel& kernel,
                                const AttentionTask& task) {
   const AttentionPlan& plan = *task.plan;
   head_dim_ = task.pool.layout.shape().head_dim;
-  heads_ = task.params.heads;
-  kv_heads_ = task.pool.layout.shape().kv_heads;
+  const std::size_t kv_heads = task.pool.layout.shape().kv_heads;
+  group_ = task.params.heads / kv_heads;
+  states_ = plan.states;
+  split_rows_ = plan.split_rows.size();
   const auto grow = [](auto& vector, std::size_t size) {
     if (vector.size() < size) vector.resize(size);
   };
@@ -300,18 +337,30 @@ void AttentionScratch::prepare(unsigned members, const AttentionKernel& kernel,
       grow(worker->wide, 2 * kSegmentBlocks * widening->block_bytes(head_dim_) / sizeof(Line));
     }
   }
-  grow(partial_max_, plan.states * heads_);
-  grow(partial_sum_, plan.states * heads_);
-  grow(partial_acc_, plan.states * heads_ * head_dim_);
-  const std::size_t pending = plan.split_rows.size() * kv_heads_;
+  grow(partial_max_, states_ * task.params.heads);
+  grow(partial_sum_, states_ * task.params.heads);
+  grow(partial_acc_, states_ * task.params.heads * head_dim_);
+  order_units(plan, static_cast<std::uint32_t>(kv_heads));
+  const std::size_t pending = split_rows_ * kv_heads;
   if (pending_.size() < pending) pending_ = std::vector<std::atomic<std::uint32_t>>(pending);
   for (std::size_t i = 0; i < pending; ++i) {
-    pending_[i].store(plan.split_rows[i / kv_heads_].items, std::memory_order_relaxed);
+    pending_[i].store(plan.split_rows[i % split_rows_].items, std::memory_order_relaxed);
+  }
+}
+
+void AttentionScratch::order_units(const AttentionPlan& plan, std::uint32_t kv_heads) {
+  units_.clear();
+  for (std::uint32_t begin = 0, end = 0; begin < plan.items.size(); begin = end) {
+    const AttentionItem& first = plan.items[begin];
+    while (end < plan.items.size() && plan.items[end].first_block == first.first_block) ++end;
+    for (std::uint32_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
+      for (std::uint32_t item = begin; item < end; ++item) units_.push_back({item, kv_head});
+    }
   }
 }
 
 AttentionStates AttentionScratch::partial(std::size_t state, std::size_t head) noexcept {
-  const std::size_t index = state * heads_ + head;
+  const std::size_t index = (head / group_ * states_ + state) * group_ + head % group_;
   return {&partial_max_[index], &partial_sum_[index], &partial_acc_[index * head_dim_]};
 }
 
@@ -342,7 +391,7 @@ std::string attention_numerics(const base::CpuFeatures& allowed) {
 device::PlanOptions attention_plan_options(unsigned threads) noexcept {
   device::PlanOptions options;
   options.segment_tokens = kSegmentTokens;
-  options.wanted_items = threads > 1 ? 2 * threads : 1;
+  options.wanted_items = threads;
   return options;
 }
 
@@ -351,9 +400,10 @@ void attention(const AttentionKernel& kernel, const AttentionTask& task, base::T
   check(task);
   const Call call{kernel, task, scratch};
   scratch.prepare(threads.members(), kernel, task);
-  threads.for_each(call.plan.items.size() * call.kv_heads, [&](std::size_t unit, unsigned member) {
-    const auto kv_head = static_cast<std::uint32_t>(unit % call.kv_heads);
-    Unit(call, call.plan.items[unit / call.kv_heads], kv_head, scratch.worker(member)).run();
+  const std::vector<AttentionScratch::UnitId>& units = scratch.units();
+  threads.for_each(units.size(), [&](std::size_t unit, unsigned member) {
+    const std::size_t then = std::min(unit + threads.members(), units.size() - 1);
+    Unit(call, units[unit], units[then], scratch.worker(member)).run();
   });
 }
 

@@ -53,22 +53,34 @@ class AttentionScratch {
     std::vector<Line> wide;         // K and V of a segment as its Widening has them
   };
   static constexpr std::uint32_t kPassRows = 256;
+  /// A piece of work for one thread: an item of the plan for one KV head.
+  struct UnitId {
+    std::uint32_t item = 0, kv_head = 0;
+  };
 
   void prepare(unsigned members, const AttentionKernel& kernel, const AttentionTask& task);
 
   Worker& worker(unsigned member) noexcept { return *workers_[member]; }
+  /// In the order in which they are worth computing: the largest first, and those of the same K and
+  /// V next to each other, so that threads side by side read them from memory once.
+  const std::vector<UnitId>& units() const noexcept { return units_; }
   /// The partial states number `state` of the heads from `head` on.
   AttentionStates partial(std::size_t state, std::size_t head) noexcept;
   /// Items that still have to leave their states of a split row, per KV head.
   std::atomic<std::uint32_t>& pending(std::size_t split_row, std::size_t kv_head) noexcept {
-    return pending_[split_row * kv_heads_ + kv_head];
+    return pending_[kv_head * split_rows_ + split_row];
   }
 
  private:
-  std::size_t head_dim_ = 0, heads_ = 0, kv_heads_ = 0;
+  void order_units(const device::AttentionPlan& plan, std::uint32_t kv_heads);
+
+  std::size_t head_dim_ = 0, group_ = 0, states_ = 0, split_rows_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<float> partial_max_, partial_sum_, partial_acc_;  // [states, heads(, head_dim)]
-  std::vector<std::atomic<std::uint32_t>> pending_;             // [split rows, kv_heads]
+  std::vector<UnitId> units_;
+  // KV heads come first: units of different heads run side by side, and would fight for the lines
+  // where their states meet.
+  std::vector<float> partial_max_, partial_sum_, partial_acc_;  // [kv_heads, states, group(, dim)]
+  std::vector<std::atomic<std::uint32_t>> pending_;             // [kv_heads, split rows]
 };
 
 /// Softmax attention as Device::attention has it. A row's result depends on that row's query and

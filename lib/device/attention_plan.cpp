@@ -12,7 +12,7 @@ namespace incipit::device {
 namespace {
 
 // Fewer rows than this in an item waste the arithmetic of small matrix products.
-constexpr std::uint32_t kLeastItemRows = 16;
+constexpr std::uint32_t kLeastItemRows = 8;
 // What reading an item's KV costs, in rows.
 constexpr std::uint64_t kReadCost = 8;
 
