@@ -15,6 +15,7 @@ using device::AttentionItem;
 using device::AttentionPlan;
 using device::KvFormat;
 using device::KvLayout;
+using QueryRow = AttentionScratch::QueryRow;
 
 constexpr std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) noexcept {
   return (a + b - 1) / b;
@@ -39,64 +40,59 @@ struct Call {
   ScoreParams score = {task.params.scale, task.params.soft_cap, !task.params.alibi_slopes.empty()};
 };
 
-/// A query row of a unit: one head of one row of the batch.
-struct QueryRow {
-  std::uint32_t batch_row = 0;
-  std::uint32_t head = 0;
-  std::uint32_t key_begin = 0, key_end = 0;  // the positions that it sees
-};
-
-/// One unit of work: an item for one KV head. Its query rows, the heads of one batch row next to
-/// each other, are taken in passes; a pass walks the segments, and its rows meet each in tiles.
-class Unit {
+/// The work of one unit. The query rows of an item, the heads of one batch row next to each other,
+/// are taken in passes; a pass walks the segments, and its rows meet each in tiles.
+class UnitRun {
  public:
   /// `then` is what the thread likely computes next.
-  Unit(const Call& call, const AttentionScratch::UnitId& id, const AttentionScratch::UnitId& then,
-       AttentionScratch::Worker& worker)
-      : call_(call),
-        item_(call.plan.items[id.item]),
-        kv_head_(id.kv_head),
-        then_(then),
-        worker_(worker) {}
+  UnitRun(const Call& call, const AttentionUnit& unit, const AttentionUnit& then,
+          AttentionScratch::Worker& worker)
+      : call_(call), unit_(unit), then_(then), worker_(worker), query_rows_(worker.query_rows) {}
 
   void run() {
-    const std::uint32_t count = item_.row_count * call_.group;
+    const std::uint32_t count = item().row_count * call_.group;
     const std::uint32_t passes = divide_up(count, AttentionScratch::kPassRows);
     for (std::uint32_t pass = 0; pass < passes; ++pass) {
       const std::uint32_t first = count * pass / passes;
-      rows_ = count * (pass + 1) / passes - first;
-      tiles_ = divide_up(rows_, call_.kernel.tile_rows);
+      const std::uint32_t rows = count * (pass + 1) / passes - first;
       first_key_ = ~std::uint32_t{0};
-      for (std::uint32_t i = 0; i < rows_; ++i) {
+      for (std::uint32_t i = 0; i < rows; ++i) {
         query_rows_[i] = query_row(first + i);
         first_key_ = std::min(first_key_, query_rows_[i].key_begin);
       }
-      run_pass();
+      std::fill_n(worker_.sum.data(), rows, 0.0f);
+      run_rows(0, rows);
+      for (std::uint32_t i = 0; folds() && i < rows; ++i) finish_row(query_rows_[i], i);
     }
-    for (std::uint32_t i = 0; i < item_.row_count; ++i) release(batch_row(i));
+    run_followers();
+    for (std::uint32_t i = 0; i < item().row_count; ++i) release(batch_row(i));
   }
 
  private:
+  const AttentionOrder& order() const noexcept { return call_.scratch.order(); }
+  const AttentionItem& item() const noexcept { return call_.plan.items[unit_.item]; }
   std::uint32_t batch_row(std::uint32_t i) const noexcept {
-    return call_.plan.rows[item_.first_row + i];
+    return call_.plan.rows[item().first_row + i];
   }
   bool is_whole(std::uint32_t row) const noexcept {
     return call_.plan.split_index[row] == AttentionPlan::kWhole;
   }
-  /// States are folded here where all segments of the rows so far lie in this item.
-  bool folds() const noexcept { return item_.first; }
+  /// States are folded here where all segments of the rows so far lie in this unit.
+  bool folds() const noexcept { return item().first || order().follows(unit_.item); }
 
-  /// Query row `index` of the unit.
+  /// Query row `index` of the item.
   QueryRow query_row(std::uint32_t index) const noexcept {
     QueryRow row;
     row.batch_row = batch_row(index / call_.group);
-    row.head = kv_head_ * call_.group + index % call_.group;
+    row.head = unit_.kv_head * call_.group + index % call_.group;
     row.key_end = call_.plan.positions[row.batch_row] + 1;
     const std::uint32_t window = call_.task.params.window;
     row.key_begin = window > 0 && window < row.key_end ? row.key_end - window : 0;
     return row;
   }
-  std::uint32_t tile_begin(std::uint32_t tile) const noexcept { return rows_ * tile / tiles_; }
+  std::uint32_t tile_begin(std::uint32_t tile) const noexcept {
+    return first_row_ + rows_ * tile / tiles_;
+  }
 
   AttentionStates folded() const noexcept {
     return {worker_.max.data(), worker_.sum.data(), worker_.acc.data()->values};
@@ -108,24 +104,38 @@ class Unit {
     return reinterpret_cast<std::byte*>(worker_.queries.data()->values + row * call_.head_dim);
   }
 
-  void run_pass() {
+  /// The unit's further items, whose rows are some of the pass's.
+  void run_followers() {
+    const std::span<const std::uint32_t> leader =
+        std::span(call_.plan.rows).subspan(item().first_row, item().row_count);
+    const std::uint32_t leading = unit_.item;
+    for (std::uint32_t i = order().next(leading); i != AttentionOrder::kNone; i = order().next(i)) {
+      unit_.item = i;
+      const auto place = std::find(leader.begin(), leader.end(), batch_row(0)) - leader.begin();
+      const std::uint32_t begin = static_cast<std::uint32_t>(place) * call_.group;
+      const std::uint32_t end = begin + item().row_count * call_.group;
+      run_rows(begin, end - begin);
+      for (std::uint32_t row = begin; row < end; ++row) {
+        write(query_rows_[row], row_of(folded(), row, call_.head_dim));
+      }
+    }
+    unit_.item = leading;
+  }
+
+  /// The item's segments for rows [first, first + count) of the pass.
+  void run_rows(std::uint32_t first, std::uint32_t count) {
+    first_row_ = first;
+    rows_ = count;
+    tiles_ = divide_up(count, call_.kernel.tile_rows);
     for (std::uint32_t tile = 0; tile < tiles_; ++tile) pack_tile(tile);
-    std::fill_n(worker_.sum.data(), rows_, 0.0f);
-    point_to(item_, kv_head_, item_.segment_begin, next_k_, next_v_);
-    for (std::uint32_t s = item_.segment_begin; s < item_.segment_end; ++s) {
+    point_to(unit_, item().segment_begin, next_k_, next_v_);
+    for (std::uint32_t s = item().segment_begin; s < item().segment_end; ++s) {
       k_ = next_k_;
       v_ = next_v_;
-      if (s + 1 < item_.segment_end) {
-        point_to(item_, kv_head_, s + 1, next_k_, next_v_);
-      } else {
-        const AttentionItem& item = call_.plan.items[then_.item];
-        point_to(item, then_.kv_head, item.segment_begin, next_k_, next_v_);
-      }
+      point_to_next(s + 1);
       const bool wide = widen_if_worth(s);
       for (std::uint32_t tile = 0; tile < tiles_; ++tile) run_tile(tile, s, wide);
     }
-    if (!folds()) return;
-    for (std::uint32_t i = 0; i < rows_; ++i) finish_row(query_rows_[i], i);
   }
 
   void pack_tile(std::uint32_t tile) {
@@ -138,23 +148,35 @@ class Unit {
     call_.kernel.pack_queries(rows.data(), count, call_.head_dim, call_.score, queries(begin));
   }
 
-  void point_to(const AttentionItem& item, std::uint32_t kv_head, std::uint32_t segment,
-                SegmentPointers& k, SegmentPointers& v) const {
+  void point_to(const AttentionUnit& unit, std::uint32_t segment, SegmentPointers& k,
+                SegmentPointers& v) const {
+    const AttentionItem& item = call_.plan.items[unit.item];
     const std::uint32_t first = (segment - item.segment_begin) * kSegmentBlocks;
     for (std::uint32_t i = 0; i < kSegmentBlocks; ++i) {
       const std::uint32_t index = std::min(first + i, item.block_count - 1);
       const std::byte* const block =
           call_.task.pool.block(call_.plan.blocks[item.first_block + index]);
-      k[i] = block + call_.layout.k_offset(call_.task.params.layer, kv_head);
-      v[i] = block + call_.layout.v_offset(call_.task.params.layer, kv_head);
+      k[i] = block + call_.layout.k_offset(call_.task.params.layer, unit.kv_head);
+      v[i] = block + call_.layout.v_offset(call_.task.params.layer, unit.kv_head);
     }
   }
 
-  /// What the tile asks of memory. A lone tile asks for V while it reads K, and for the next K while
-  /// it reads V. Several share the next segment among them, block by block in turns, so that memory
-  /// is never asked for more than it gives; only the first segment cannot come any sooner.
+  /// To the item's segment or, behind its last, to what likely comes then.
+  void point_to_next(std::uint32_t segment) {
+    AttentionUnit next = unit_;
+    if (segment == item().segment_end) {
+      next.item = order().next(unit_.item);
+      if (next.item == AttentionOrder::kNone) next = then_;
+      segment = call_.plan.items[next.item].segment_begin;
+    }
+    point_to(next, segment, next_k_, next_v_);
+  }
+
+  /// What the tile asks of memory. A lone tile asks for V while it reads K, and for the next K
+  /// while it reads V. Several share the next segment among them, block by block in turns, so that
+  /// memory is never asked for more than it gives; only the first segment cannot come any sooner.
   void choose_fetches(AttentionTile& tile, std::uint32_t tile_index, std::uint32_t segment) {
-    const bool cold = segment == item_.segment_begin;
+    const bool cold = segment == item().segment_begin;
     if (tiles_ == 1 || (cold && tile_index == 0)) {
       tile.fetch_with_k = &v_;
       tile.fetch_with_v = &next_k_;
@@ -243,13 +265,15 @@ class Unit {
   }
 
   /// Row i of the folded states becomes the result or, where other items have later segments, the
-  /// partial state of the item's first segment; that of the others is then empty.
+  /// partial state of the item's first segment; that of the others is then empty. Followers go on
+  /// with the rows that they have.
   void finish_row(const QueryRow& row, std::uint32_t i) {
+    if (order().is_joined(row.batch_row)) return;
     const AttentionStates state = row_of(folded(), i, call_.head_dim);
     if (is_whole(row.batch_row)) return write(row, state);
-    copy(state, partial(row, item_.segment_begin));
-    const std::uint32_t end = std::min(item_.segment_end, call_.plan.segments_of(row.batch_row));
-    for (std::uint32_t s = item_.segment_begin + 1; s < end; ++s) *partial(row, s).sum = 0.0f;
+    copy(state, partial(row, item().segment_begin));
+    const std::uint32_t end = std::min(item().segment_end, call_.plan.segments_of(row.batch_row));
+    for (std::uint32_t s = item().segment_begin + 1; s < end; ++s) *partial(row, s).sum = 0.0f;
   }
 
   void copy(const AttentionStates& from, const AttentionStates& to) const {
@@ -270,13 +294,14 @@ class Unit {
 
   /// Merges a split row where this was the last item that had it.
   void release(std::uint32_t row) {
-    if (is_whole(row)) return;
+    if (is_whole(row) || order().is_joined(row)) return;
     const std::uint32_t split = call_.plan.split_index[row];
-    if (call_.scratch.pending(split, kv_head_).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (call_.scratch.pending(split, unit_.kv_head).fetch_sub(1, std::memory_order_acq_rel) != 1)
+      return;
     for (std::uint32_t g = 0; g < call_.group; ++g) {
       QueryRow head;
       head.batch_row = row;
-      head.head = kv_head_ * call_.group + g;
+      head.head = unit_.kv_head * call_.group + g;
       const AttentionStates merged = row_of(folded(), 0, call_.head_dim);
       *merged.sum = 0.0f;
       const std::uint32_t begin = call_.plan.split_rows[split].first_segment;
@@ -289,12 +314,12 @@ class Unit {
   }
 
   const Call& call_;
-  const AttentionItem& item_;
-  const std::uint32_t kv_head_;
-  const AttentionScratch::UnitId then_;
+  AttentionUnit unit_;  // its item is the one at work
+  const AttentionUnit then_;
   AttentionScratch::Worker& worker_;
-  std::uint32_t rows_ = 0, tiles_ = 0, first_key_ = 0;  // of the pass
-  std::array<QueryRow, AttentionScratch::kPassRows> query_rows_;
+  QueryRow* const query_rows_;
+  std::uint32_t first_row_ = 0, rows_ = 0, tiles_ = 0;  // of the pass, at work
+  std::uint32_t first_key_ = 0;
   SegmentPointers k_ = {}, v_ = {}, next_k_ = {}, next_v_ = {};
   SegmentPointers fetch_k_ = {}, fetch_v_ = {};  // of a tile
 };
@@ -340,22 +365,12 @@ void AttentionScratch::prepare(unsigned members, const AttentionKernel& kernel,
   grow(partial_max_, states_ * task.params.heads);
   grow(partial_sum_, states_ * task.params.heads);
   grow(partial_acc_, states_ * task.params.heads * head_dim_);
-  order_units(plan, static_cast<std::uint32_t>(kv_heads));
+  order_.make(plan, static_cast<std::uint32_t>(kv_heads),
+              kPassRows / static_cast<std::uint32_t>(group_));
   const std::size_t pending = split_rows_ * kv_heads;
   if (pending_.size() < pending) pending_ = std::vector<std::atomic<std::uint32_t>>(pending);
   for (std::size_t i = 0; i < pending; ++i) {
     pending_[i].store(plan.split_rows[i % split_rows_].items, std::memory_order_relaxed);
-  }
-}
-
-void AttentionScratch::order_units(const AttentionPlan& plan, std::uint32_t kv_heads) {
-  units_.clear();
-  for (std::uint32_t begin = 0, end = 0; begin < plan.items.size(); begin = end) {
-    const AttentionItem& first = plan.items[begin];
-    while (end < plan.items.size() && plan.items[end].first_block == first.first_block) ++end;
-    for (std::uint32_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
-      for (std::uint32_t item = begin; item < end; ++item) units_.push_back({item, kv_head});
-    }
   }
 }
 
@@ -400,10 +415,10 @@ void attention(const AttentionKernel& kernel, const AttentionTask& task, base::T
   check(task);
   const Call call{kernel, task, scratch};
   scratch.prepare(threads.members(), kernel, task);
-  const std::vector<AttentionScratch::UnitId>& units = scratch.units();
+  const std::vector<AttentionUnit>& units = scratch.order().units();
   threads.for_each(units.size(), [&](std::size_t unit, unsigned member) {
     const std::size_t then = std::min(unit + threads.members(), units.size() - 1);
-    Unit(call, units[unit], units[then], scratch.worker(member)).run();
+    UnitRun(call, units[unit], units[then], scratch.worker(member)).run();
   });
 }
 

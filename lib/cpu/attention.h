@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "base/thread_pool.h"
 #include "cpu/attention_kernel.h"
+#include "cpu/attention_order.h"
 #include "device/attention_plan.h"
 #include "device/device.h"
 
@@ -42,9 +43,17 @@ class AttentionScratch {
   struct alignas(64) Line {
     float values[16];
   };
+  static constexpr std::uint32_t kPassRows = 256;
+
+  /// A query row of a pass: one head of one row of the batch.
+  struct QueryRow {
+    std::uint32_t batch_row, head;
+    std::uint32_t key_begin, key_end;  // the positions that it sees
+  };
   /// What one thread works in: a pass of at most kPassRows query rows.
   struct Worker {
     TileBuffers buffers;
+    QueryRow query_rows[kPassRows];
     float segment_max[kMaxTileRows], segment_sum[kMaxTileRows];
     std::vector<Line> segment_acc;  // [kMaxTileRows, head_dim]
     std::vector<Line> queries;      // [kPassRows, head_dim], packed tile by tile
@@ -52,18 +61,11 @@ class AttentionScratch {
     std::vector<Line> acc;          // [kPassRows, head_dim]
     std::vector<Line> wide;         // K and V of a segment as its Widening has them
   };
-  static constexpr std::uint32_t kPassRows = 256;
-  /// A piece of work for one thread: an item of the plan for one KV head.
-  struct UnitId {
-    std::uint32_t item = 0, kv_head = 0;
-  };
 
   void prepare(unsigned members, const AttentionKernel& kernel, const AttentionTask& task);
 
   Worker& worker(unsigned member) noexcept { return *workers_[member]; }
-  /// In the order in which they are worth computing: the largest first, and those of the same K and
-  /// V next to each other, so that threads side by side read them from memory once.
-  const std::vector<UnitId>& units() const noexcept { return units_; }
+  const AttentionOrder& order() const noexcept { return order_; }
   /// The partial states number `state` of the heads from `head` on.
   AttentionStates partial(std::size_t state, std::size_t head) noexcept;
   /// Items that still have to leave their states of a split row, per KV head.
@@ -72,11 +74,9 @@ class AttentionScratch {
   }
 
  private:
-  void order_units(const device::AttentionPlan& plan, std::uint32_t kv_heads);
-
   std::size_t head_dim_ = 0, group_ = 0, states_ = 0, split_rows_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<UnitId> units_;
+  AttentionOrder order_;
   // KV heads come first: units of different heads run side by side, and would fight for the lines
   // where their states meet.
   std::vector<float> partial_max_, partial_sum_, partial_acc_;  // [kv_heads, states, group(, dim)]
