@@ -184,6 +184,7 @@ class UnitRun {
     }
     const std::uint32_t sharing = cold ? tiles_ - 1 : tiles_;
     const std::uint32_t first = cold ? tile_index - 1 : tile_index;
+    if (first >= kSegmentBlocks) return;
     fetch_k_ = k_;
     fetch_v_ = v_;
     for (std::uint32_t i = first; i < kSegmentBlocks; i += sharing) {
