@@ -18,8 +18,10 @@
 #include "cuda/launch/attention.h"
 #include "cuda/launch/rows.h"
 #include "cuda/launch/weights.h"
+#include "cuda/products.h"
 #include "cuda/runtime.h"
 #include "cuda/transfers.h"
+#include "cuda/workspace.h"
 
 namespace incipit::cuda {
 namespace {
@@ -42,40 +44,6 @@ constexpr std::uint32_t kSegmentTokens = 256;
 
 bool same_shape(ConstMatrix a, ConstMatrix b) { return a.rows == b.rows && a.columns == b.columns; }
 
-/// A weight matrix in memory of the GPU.
-class CudaWeight final : public device::Weight {
- public:
-  CudaWeight(WeightKind kind, std::size_t rows, std::size_t columns, Buffer memory)
-      : Weight(rows, columns), kind_(kind), memory_(std::move(memory)) {}
-  std::byte* data() const noexcept { return memory_.data(); }
-  WeightKind kind() const noexcept { return kind_; }
-  WeightView view() const noexcept {
-    return {kind_, memory_.data(), count(rows()), count(columns())};
-  }
-
- private:
-  const WeightKind kind_;
-  const Buffer memory_;
-};
-
-const CudaWeight& loaded(const device::Weight& weight) {
-  return static_cast<const CudaWeight&>(weight);  // made by make_weight() of a device
-}
-
-/// Pieces of one piece of memory, each aligned for every kernel.
-class Pieces {
- public:
-  std::size_t take(std::size_t bytes) {
-    const std::size_t offset = bytes_;
-    bytes_ += (bytes + 255) / 256 * 256;
-    return offset;
-  }
-  std::size_t bytes() const noexcept { return bytes_; }
-
- private:
-  std::size_t bytes_ = 0;
-};
-
 class CudaDevice final : public device::Device {
  public:
   CudaDevice(std::shared_ptr<Runtime> runtime, Activations activations, unsigned threads,
@@ -89,6 +57,8 @@ class CudaDevice final : public device::Device {
         slots_(*runtime_, compute_),
         plan_(*runtime_, compute_),
         rows_(*runtime_, compute_),
+        workspace_(*runtime_),
+        products_(*runtime_, compute_, math_, workspace_),
         pool_(threads) {
     const DeviceProperties& gpu = runtime_->properties();
     info_.numerics = "cuda/" + gpu.arithmetic + (floats_ ? "/float" : "/16-bit") +
@@ -123,7 +93,9 @@ class CudaDevice final : public device::Device {
   void rms_norm(ConstMatrix x, std::span<const float> weight, float epsilon, Matrix out) override;
   void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
                   float epsilon, Matrix out) override;
-  void matmul(ConstMatrix x, std::span<const Product> products) override;
+  void matmul(ConstMatrix x, std::span<const Product> products) override {
+    products_.multiply(x, products);
+  }
   void add(Matrix x, ConstMatrix y) override;
   void rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device::RopePairs pairs) override;
   void activate(device::Activation activation, ConstMatrix gate, ConstMatrix up,
@@ -148,7 +120,6 @@ class CudaDevice final : public device::Device {
     runtime_->launch(
         compute_, [kernel, params](void* native) { kernel(static_cast<Stream>(native), params); });
   }
-  std::byte* scratch(std::size_t bytes);
 
   const std::shared_ptr<Runtime> runtime_;
   const bool floats_;  // weights expanded to f32
@@ -156,9 +127,10 @@ class CudaDevice final : public device::Device {
   const StreamRef compute_;
   Transfers transfers_;
   HostArray ids_, slots_, plan_, rows_;
+  Workspace workspace_;
+  Products products_;
   base::ThreadPool pool_;
   device::DeviceInfo info_;
-  Buffer scratch_;  // of one operation at a time; they run one after the other
 };
 
 /// Whether there is machine code for this GPU shows when the first kernel starts.
@@ -177,15 +149,6 @@ void CudaDevice::check_kv(const device::KvShape& shape) const {
                         std::string(device::name(shape.type)) + " with a head size of " +
                         std::to_string(shape.head_dim) + " on " + runtime_->properties().name +
                         "; ask for another KvType, or for DeviceKind::kCpu");
-}
-
-std::byte* CudaDevice::scratch(std::size_t bytes) {
-  if (bytes > scratch_.bytes()) {
-    const std::size_t grown = std::max(bytes, 2 * scratch_.bytes());
-    scratch_ = {};
-    scratch_ = runtime_->allocate(grown);
-  }
-  return scratch_.data();
 }
 
 std::unique_ptr<device::Weight> CudaDevice::make_weight(DType type, std::size_t rows,
@@ -226,45 +189,6 @@ void CudaDevice::embed(const device::Weight& table, std::span<const std::int32_t
   runtime_->launch(compute_, [view = loaded(table).view(), there, scale, out](void* native) {
     launch_embed(static_cast<Stream>(native), view, there, scale, out);
   });
-}
-
-void CudaDevice::matmul(ConstMatrix x, std::span<const Product> products) {
-  bool wanted[3] = {};
-  for (const Product& product : products) {
-    const CudaWeight& weight = loaded(*product.weight);
-    INCIPIT_CHECK(weight.columns() == x.columns && product.out.columns == weight.rows());
-    INCIPIT_CHECK(product.out.rows == x.rows);
-    INCIPIT_CHECK(product.bias.empty() || product.bias.size() == weight.rows());
-    wanted[static_cast<std::size_t>(input_type(weight.kind()))] = true;
-  }
-  // Twice at most, each as large: some weights want F16, others BF16.
-  Pieces pieces;
-  std::size_t values[3] = {}, scales[3] = {};
-  for (const InputType type : {InputType::kF16, InputType::kBF16}) {
-    const auto index = static_cast<std::size_t>(type);
-    if (!wanted[index]) continue;
-    values[index] = pieces.take(rounded_bytes(x.rows, x.columns));
-    scales[index] = pieces.take(x.rows * sizeof(float));
-  }
-  std::byte* const memory = scratch(pieces.bytes());
-  RoundedInput rounded[3] = {};
-  for (const InputType type : {InputType::kF16, InputType::kBF16}) {
-    const auto index = static_cast<std::size_t>(type);
-    if (!wanted[index]) continue;
-    rounded[index] = {memory + values[index], reinterpret_cast<float*>(memory + scales[index])};
-    runtime_->launch(compute_, [x, type, out = rounded[index]](void* native) {
-      launch_round(static_cast<Stream>(native), type, x, out);
-    });
-  }
-  for (const Product& product : products) {
-    const WeightView view = loaded(*product.weight).view();
-    const RoundedInput input = rounded[static_cast<std::size_t>(input_type(view.kind))];
-    const float* const bias = product.bias.empty() ? nullptr : product.bias.data();
-    runtime_->launch(compute_,
-                     [math = math_, x, view, input, bias, out = product.out](void* native) {
-                       launch_product(static_cast<Stream>(native), math, view, x, input, bias, out);
-                     });
-  }
 }
 
 void CudaDevice::append_kv(const KvPoolView& pool, std::size_t layer, ConstMatrix k, ConstMatrix v,
@@ -412,7 +336,7 @@ void CudaDevice::attention(const KvPoolView& pool, const device::AttentionParams
   const std::size_t states = plan.states * params.heads;
   const std::size_t sums = pieces.take(states * sizeof(SoftmaxState));
   const std::size_t values = pieces.take(states * shape.head_dim * sizeof(float));
-  std::byte* const memory = scratch(pieces.bytes());
+  std::byte* const memory = workspace_.take(pieces.bytes());
 
   PagedAttentionParams kernel;
   kernel.q = q.data;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "cuda/gemm/gemm.h"
 #include "device/device.h"
 
 // What this project wants of the CUDA runtime, and its only way to it. Two things stand behind it:
@@ -60,6 +61,8 @@ class Runtime {
 
   virtual StreamRef make_stream() = 0;
   virtual EventRef make_event() = 0;
+  /// Null where this machine has none for the device.
+  virtual std::unique_ptr<Gemm> make_gemm() = 0;
   /// The event becomes the end of what the stream has by now.
   virtual void record(EventRef event, StreamRef stream) = 0;
   /// What comes next in the stream waits for where the event was recorded last, if it was.

@@ -10,6 +10,7 @@
 #include "cuda/kernels/pack_weight.h"
 #include "cuda/kernels/product.cuh"
 #include "cuda/kernels/product_f32.cuh"
+#include "cuda/kernels/scale_rows.cuh"
 #include "cuda/launch/rows.h"
 
 namespace incipit::cuda {
@@ -231,6 +232,33 @@ std::size_t rounded_bytes(std::size_t rows, std::size_t columns) {
 void launch_round(Stream stream, InputType type, ConstMatrix x, const RoundedInput& out) {
   if (type == InputType::kF16) round_to<F16>(stream, x, out);
   if (type == InputType::kBF16) round_to<BF16>(stream, x, out);
+}
+
+GemmParams gemm_params(const WeightView& weight, const RoundedInput& rounded, Matrix out) {
+  INCIPIT_CHECK(weight.kind == WeightKind::kF16 || weight.kind == WeightKind::kBF16);
+  GemmParams params;
+  params.bf16 = weight.kind == WeightKind::kBF16;
+  params.x = rounded.values;
+  params.weight = weight.data;
+  params.out = out.data;
+  params.x_stride = product_columns(weight.columns);
+  params.weight_stride = padded(weight.columns);
+  params.out_stride = out.stride;
+  params.rows = out.rows;
+  params.outputs = weight.outputs;
+  params.depth = weight.columns;
+  return params;
+}
+
+void launch_scale(Stream stream, const float* scales, const float* bias, Matrix out) {
+  ScaleRowsParams params;
+  params.x = out.data;
+  params.x_stride = stride(out.stride);
+  params.scales = scales;
+  params.bias = bias;
+  params.rows = count(out.rows);
+  params.columns = count(out.columns);
+  scale_rows(stream, params);
 }
 
 void launch_product(Stream stream, Math, const WeightView& weight, ConstMatrix x,

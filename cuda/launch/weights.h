@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "cuda/gemm/gemm.h"
 #include "cuda/launch/math.h"
 #include "cuda/prim/launch.cuh"
 #include "tensor/dtype.h"
@@ -61,6 +62,12 @@ struct RoundedInput {
 std::size_t rounded_bytes(std::size_t rows, std::size_t columns);
 
 void launch_round(Stream stream, InputType type, tensor::ConstMatrix x, const RoundedInput& out);
+
+/// The same as a library takes it: of kF16 and kBF16, without scales and bias.
+GemmParams gemm_params(const WeightView& weight, const RoundedInput& rounded, tensor::Matrix out);
+
+/// What is left to do then: out = out * scale of the row + bias, which may be null.
+void launch_scale(Stream stream, const float* scales, const float* bias, tensor::Matrix out);
 
 /// out = x weight^T + bias. `rounded` is x rounded to input_type(). There are exact kernels only so
 /// far, whatever `math`.

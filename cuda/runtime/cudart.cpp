@@ -4,31 +4,13 @@
 #include <deque>
 #include <mutex>
 
+#include "cuda/gemm/cublaslt.h"
 #include "cuda/runtime.h"
+#include "cuda/runtime/current_device.h"
 #include "cuda/runtime/error.h"
 
 namespace incipit::cuda {
 namespace {
-
-/// Makes a device the current one of this thread for a while.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check_cuda(cudaGetDevice(&before_), "tell the current device");
-    if (before_ == device) return;
-    check_cuda(cudaSetDevice(device), "be made the current device");
-    changed_ = true;
-  }
-  ~CurrentDevice() {
-    if (changed_) static_cast<void>(cudaSetDevice(before_));
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
 
 cudaStream_t native(StreamRef stream) { return static_cast<cudaStream_t>(stream.native); }
 cudaEvent_t native(EventRef event) { return static_cast<cudaEvent_t>(event.native); }
@@ -48,6 +30,9 @@ class CudartRuntime final : public Runtime {
   device::Buffer allocate_pinned(std::size_t bytes) override;
   StreamRef make_stream() override;
   EventRef make_event() override;
+  std::unique_ptr<Gemm> make_gemm() override {
+    return open_cublaslt(device_, properties_.architecture);
+  }
   void record(EventRef event, StreamRef stream) override;
   void wait(StreamRef stream, EventRef event) override;
   void synchronize(EventRef event) override;
@@ -167,7 +152,7 @@ void CudartRuntime::queue_launch(StreamRef stream, Call call, const void* body, 
   try {
     call(stream.native, body);
   } catch (const Error&) {
-    check_cuda(cudaGetLastError(), "start a kernel");  // says more
+    check_last_error("start a kernel");  // says more
     throw;
   }
 }

@@ -14,6 +14,9 @@ inline void check_cuda(cudaError_t error, const char* doing) {
   if (error != cudaSuccess) throw_cuda_error(error, doing);
 }
 
+/// Whether a call into another library has left an error of the device.
+inline void check_last_error(const char* doing) { check_cuda(cudaGetLastError(), doing); }
+
 }  // namespace incipit::cuda
 
 #endif  // INCIPIT_CUDA_RUNTIME_ERROR_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simt/runtime.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include "base/check.h"
 #include "simt/stream_scheduler.h"
+#include "tensor/dtype.h"
 
 namespace incipit::simt {
 namespace {
@@ -24,6 +26,24 @@ StreamScheduler::Stream& stream_of(StreamRef stream) {
 }
 StreamScheduler::Event& event_of(EventRef event) {
   return *static_cast<StreamScheduler::Event*>(event.native);
+}
+
+void multiply_plain(const cuda::GemmParams& params) {
+  const auto value = [&](const void* data, std::size_t index) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, static_cast<const std::byte*>(data) + index * sizeof bits, sizeof bits);
+    return static_cast<double>(params.bf16 ? tensor::bf16_to_f32(bits) : tensor::f16_to_f32(bits));
+  };
+  for (std::size_t row = 0; row < params.rows; ++row) {
+    for (std::size_t output = 0; output < params.outputs; ++output) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < params.depth; ++i) {
+        sum += value(params.x, row * params.x_stride + i) *
+               value(params.weight, output * params.weight_stride + i);
+      }
+      params.out[row * params.out_stride + output] = static_cast<float>(sum);
+    }
+  }
 }
 
 struct Piece {
@@ -215,6 +235,53 @@ EventRef EmulatedRuntime::make_event() {
   return state_->call([&] { return EventRef{&state_->streams.make_event()}; });
 }
 
+/// Plain loops, in double: other last bits than any kernel's, and no order of sums to rely on.
+class EmulatedRuntime::EmulatedGemm final : public cuda::Gemm {
+ public:
+  explicit EmulatedGemm(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::size_t workspace_bytes() const noexcept override { return std::size_t{64} << 10; }
+  bool multiply(StreamRef stream, const cuda::GemmParams& params,
+                std::span<std::byte> workspace) override {
+    return state_->call([&] {
+      if (state_->options.gemm != GemmState::kFine) return false;
+      check(params, workspace);
+      ++state_->counters.gemms;
+      state_->add(stream, [params, workspace](Machine&) {
+        std::memset(workspace.data(), kGarbage, workspace.size());  // is the product's own
+        multiply_plain(params);
+      });
+      return true;
+    });
+  }
+
+ private:
+  void check(const cuda::GemmParams& params, std::span<std::byte> workspace) const {
+    const auto matrix = [&](const void* data, std::size_t rows, std::size_t columns,
+                            std::size_t stride, std::size_t size) {
+      if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0 || columns > stride) {
+        throw Failure("product: a matrix that is not aligned, or whose rows overlap");
+      }
+      state_->check_memory(static_cast<const std::byte*>(data),
+                           ((rows - 1) * stride + columns) * size, false);
+    };
+    matrix(params.x, params.rows, params.depth, params.x_stride, 2);
+    matrix(params.weight, params.outputs, params.depth, params.weight_stride, 2);
+    matrix(params.out, params.rows, params.outputs, params.out_stride, sizeof(float));
+    if (workspace.size() < workspace_bytes()) throw Failure("product: too small a workspace");
+    state_->check_memory(workspace.data(), workspace.size(), false);
+  }
+
+  const std::shared_ptr<State> state_;
+};
+
+std::unique_ptr<cuda::Gemm> EmulatedRuntime::make_gemm() {
+  return state_->call([&]() -> std::unique_ptr<cuda::Gemm> {
+    if (state_->options.gemm == GemmState::kMissing) return nullptr;
+    return std::make_unique<EmulatedGemm>(state_);
+  });
+}
+
 void EmulatedRuntime::record(EventRef event, StreamRef stream) {
   state_->call([&] { event_of(event) = stream_of(stream).end(); });
 }
@@ -295,7 +362,9 @@ std::vector<cuda::DeviceProperties> EmulatedDriver::devices() {
 std::shared_ptr<cuda::Runtime> EmulatedDriver::open(std::size_t device) {
   const auto properties = devices();
   cuda::check_device(properties, device);
-  return std::make_shared<EmulatedRuntime>(options_, properties[device]);
+  RuntimeOptions options = options_;
+  options.memory_bytes = std::min(options.memory_bytes, properties[device].memory_bytes);
+  return std::make_shared<EmulatedRuntime>(options, properties[device]);
 }
 
 }  // namespace incipit::simt

@@ -25,6 +25,9 @@ enum class StreamOrder {
   kRandom,       // at some calls some work of random streams, drawn from the seed
 };
 
+/// What the library of products does.
+enum class GemmState { kFine, kMissing, kRefusing };
+
 enum class DriverState { kFine, kMissing, kOld };
 
 struct RuntimeOptions {
@@ -34,6 +37,7 @@ struct RuntimeOptions {
   std::size_t memory_bytes = std::size_t{1} << 30;  // of the device
   std::uint64_t refused_allocation = 0;             // number of the one that fails; 0: none
   std::uint64_t losing_call = 0;  // number of the call at which the device is lost; 0: never
+  GemmState gemm = GemmState::kFine;
 };
 
 struct RuntimeCounters {
@@ -41,6 +45,7 @@ struct RuntimeCounters {
   std::uint64_t allocations = 0;  // of the device and of pinned memory
   std::uint64_t frees = 0;
   std::uint64_t launches = 0;
+  std::uint64_t gemms = 0;
   std::uint64_t uploads = 0, upload_bytes = 0;
   std::uint64_t downloads = 0, download_bytes = 0;
   std::uint64_t host_waits = 0;
@@ -68,6 +73,7 @@ class EmulatedRuntime final : public cuda::Runtime {
   device::Buffer allocate_pinned(std::size_t bytes) override;
   cuda::StreamRef make_stream() override;
   cuda::EventRef make_event() override;
+  std::unique_ptr<cuda::Gemm> make_gemm() override;
   void record(cuda::EventRef event, cuda::StreamRef stream) override;
   void wait(cuda::StreamRef stream, cuda::EventRef event) override;
   void synchronize(cuda::EventRef event) override;
@@ -86,6 +92,7 @@ class EmulatedRuntime final : public cuda::Runtime {
 
  private:
   struct State;  // shared with the buffers, which may outlive the runtime
+  class EmulatedGemm;
 
   const cuda::DeviceProperties properties_;
   const std::shared_ptr<State> state_;
