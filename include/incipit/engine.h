@@ -33,7 +33,9 @@ enum class KvType { kAuto, kF32, kF16, kBF16, kInt8 };
 
 /// What computes. A GPU gives other bits than a CPU (ModelInfo::numerics), each its own always.
 enum class DeviceKind {
-  kAuto,  ///< The GPU, if there is one and the other options suit it; else the CPU.
+  /// The GPU, if there is one, the other options suit it and it has room for the weights; else the
+  /// CPU.
+  kAuto,
   kCpu,
   kCuda,  ///< An NVIDIA GPU of compute capability 7.5 or newer; error where there is none.
 };
@@ -86,8 +88,9 @@ struct EngineOptions {
   /// Renders conversations instead of the model's own chat format; for models whose chat template
   /// incipit does not know. May be called from any thread that calls the engine.
   ChatRenderer chat_renderer = {};
-  std::function<void(double fraction)> on_load = {};  ///< Progress of loading, 0 to 1.
-  LogSink log = {};                                   ///< Silent without one.
+  /// Progress of loading, 0 to 1; from 0 again where a GPU turns out to be too small.
+  std::function<void(double fraction)> on_load = {};
+  LogSink log = {};  ///< Silent without one.
 
   /// Float activations and F32 KV: the mode that is compared with Hugging Face transformers.
   static EngineOptions reference(std::filesystem::path model) {

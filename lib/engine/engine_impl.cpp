@@ -11,7 +11,6 @@
 #include "base/machine.h"
 #include "engine/generate_params.h"
 #include "engine/host_chat_format.h"
-#include "engine/make_device.h"
 
 namespace incipit::inline v0 {
 namespace {
@@ -140,15 +139,18 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
 
 Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
                    std::unique_ptr<const model::ModelFile> file)
+    : Impl(options, std::move(cache), *file, engine::load_model(options, *file)) {}
+
+Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
+                   const model::ModelFile& file, engine::LoadedModel loaded)
     : process_(getpid()),
       log_(options.log),
-      device_(engine::make_device(options, file->config())),
-      tokenizer_(file->tokenizer()),
+      device_(std::move(loaded.device)),
+      tokenizer_(file.tokenizer()),
       prompt_encoder_(tokenizer_, kRememberedTexts),
-      has_chat_template_(!file->chat_template().text.empty()),
-      chat_format_(chat_format_of(options, *file)),
-      transformer_(*device_, file->config(),
-                   file->load_weights(*device_, options.on_load, options.f16_as_bf16)),
+      has_chat_template_(!file.chat_template().text.empty()),
+      chat_format_(chat_format_of(options, file)),
+      transformer_(*device_, file.config(), std::move(loaded.weights)),
       context_(context_of(options, transformer_.config())),
       cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
       kv_(make_kv_cache(options, cache_->impl_->options(), context_, transformer_.config(),
@@ -159,8 +161,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       scheduler_(std::make_unique<engine::Scheduler>(
           transformer_, *kv_, cache_->impl_->tiers(), tokenizer_,
           engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
-  info_.sampling = file->sampling();
-  info_.converted = model::converted_types(file->tensors());
+  info_.sampling = file.sampling();
+  info_.converted = model::converted_types(file.tensors());
   if (options.f16_as_bf16) info_.numerics += "/f16-as-bf16";
   if (log_ && !info_.converted.empty()) {
     log_.info("no kernel has the types of some tensors; computing " + info_.converted +

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/chat_prompt.h"
 #include "engine/delivery.h"
+#include "engine/make_device.h"
 #include "engine/scheduler.h"
 #include "incipit/engine.h"
 #include "kv/kv_cache.h"
@@ -73,6 +74,8 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
  private:
   Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
        std::unique_ptr<const model::ModelFile> file);
+  Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
+       const model::ModelFile& file, engine::LoadedModel loaded);
   GenerateResult run_once(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                           const GenerateParams& params, engine::Clock::time_point called);
   std::shared_ptr<engine::Request> make_request(engine::Request::Kind kind,

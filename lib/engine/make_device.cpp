@@ -2,6 +2,7 @@
 #include "engine/make_device.h"
 
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -39,6 +40,10 @@ device::KvFormat kv_format_of(KvType type, const device::DeviceInfo& device) {
   return device.default_kv_type;
 }
 
+void say_why_not_gpu(const EngineOptions& options, const Error& error) {
+  base::Log(options.log).info(std::string("computing on the CPU: ") + error.what());
+}
+
 /// What of the options a GPU cannot do; null: nothing.
 const char* reason_against_gpu(const EngineOptions& options) {
   if (options.cpu_path != CpuPath::kAuto) return "EngineOptions::cpu_path names a path of the CPU";
@@ -65,10 +70,26 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options,
     try {
       return make_gpu(options, config);
     } catch (const Error& error) {
-      base::Log(options.log).info(std::string("computing on the CPU: ") + error.what());
+      say_why_not_gpu(options, error);
     }
   }
   return make_cpu(options);
+}
+
+LoadedModel load_model(const EngineOptions& options, const model::ModelFile& file) {
+  const auto load = [&](std::unique_ptr<device::Device> device) {
+    LoadedModel loaded;
+    loaded.device = std::move(device);
+    loaded.weights = file.load_weights(*loaded.device, options.on_load, options.f16_as_bf16);
+    return loaded;
+  };
+  try {
+    return load(make_device(options, file.config()));
+  } catch (const Error& error) {
+    if (options.device != DeviceKind::kAuto || error.code() != ErrorCode::kOutOfMemory) throw;
+    say_why_not_gpu(options, error);
+  }
+  return load(make_cpu(options));
 }
 
 device::KvShape kv_shape_of(const EngineOptions& options, const model::ModelConfig& config,

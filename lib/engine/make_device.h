@@ -7,6 +7,8 @@
 #include "device/device.h"
 #include "incipit/engine.h"
 #include "model/config.h"
+#include "model/model_file.h"
+#include "model/weights.h"
 
 namespace incipit::engine {
 
@@ -14,6 +16,17 @@ namespace incipit::engine {
 /// are. Throws Error{kInvalidArgument} where this machine has none such.
 std::unique_ptr<device::Device> make_device(const EngineOptions& options,
                                             const model::ModelConfig& config);
+
+/// A model's weights, and the device in whose memory they are.
+struct LoadedModel {
+  std::unique_ptr<device::Device> device = nullptr;
+  model::ModelWeights weights = {};
+};
+
+/// That device with the weights of the file. DeviceKind::kAuto: the CPU, too, where a GPU has no
+/// room for them; on_load begins again then. Throws also what ModelFile::load_weights() throws, and
+/// Error{kOutOfMemory}.
+LoadedModel load_model(const EngineOptions& options, const model::ModelFile& file);
 
 /// What that device's pool keeps of a token; KvType::kAuto: as the device likes best.
 device::KvShape kv_shape_of(const EngineOptions& options, const model::ModelConfig& config,

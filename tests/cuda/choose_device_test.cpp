@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device an engine takes, on a machine with two emulated GPUs.
+// Which device an engine takes, on a machine with three emulated GPUs.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cuda/tiny_cuda_model.h"
 #include "support/catch.h"
@@ -47,6 +49,23 @@ TEST_CASE("the device is the one that was asked for, or the one that suits") {
     CHECK(refusal(options) == ErrorCode::kInvalidArgument);
   }
   CHECK(said.find("on the CPU: there is no GPU number 3") != std::string::npos);
+}
+
+TEST_CASE("a GPU without room for the weights leaves a model to the CPU, if that was left open") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+  EngineOptions options = on(file, DeviceKind::kAuto);
+  options.gpu = 2;  // has 96 KiB: enough to open it
+  std::string said;
+  std::vector<double> progress;
+  options.log = [&](LogLevel, std::string_view message) { said += message; };
+  options.on_load = [&](double fraction) { progress.push_back(fraction); };
+  const std::string numerics = Engine(options).model().numerics;
+  CHECK(numerics == Engine(on(file, DeviceKind::kCpu)).model().numerics);
+  CHECK(said.find("on the CPU: the emulated GPU has no ") != std::string::npos);
+  CHECK_FALSE(std::ranges::is_sorted(progress));  // began again
+  CHECK(progress.back() == 1.0);
+  options.device = DeviceKind::kCuda;
+  CHECK(refusal(options) == ErrorCode::kOutOfMemory);
 }
 
 TEST_CASE("fast math is the GPU's, is named, and makes no cache suspect") {

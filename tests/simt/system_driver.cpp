@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that link the twin have two emulated GPUs, with little memory.
+// Programs that link the twin have two emulated GPUs with little memory, and one with hardly any.
 #include "simt/runtime.h"
 
 namespace incipit::cuda {
@@ -8,9 +8,9 @@ std::unique_ptr<Driver> system_driver() {
   simt::RuntimeOptions options;
   options.order = simt::StreamOrder::kRandom;
   options.memory_bytes = std::size_t{64} << 20;
-  return std::make_unique<simt::EmulatedDriver>(
-      std::vector<DeviceProperties>(2, simt::EmulatedRuntime::emulated_device()),
-      simt::DriverState::kFine, options);
+  std::vector<DeviceProperties> devices(3, simt::EmulatedRuntime::emulated_device());
+  devices[2].memory_bytes = std::size_t{96} << 10;
+  return std::make_unique<simt::EmulatedDriver>(devices, simt::DriverState::kFine, options);
 }
 
 }  // namespace incipit::cuda
