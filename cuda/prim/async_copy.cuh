@@ -10,11 +10,14 @@
 
 namespace incipit::cuda::prim {
 
-#if !INCIPIT_CUDA_EMULATED
+/// The address in the state space of shared memory, as instructions have it.
 INCIPIT_DEVICE std::uint32_t shared_address(const void* address) {
+#if INCIPIT_CUDA_EMULATED
+  return simt::shared_address(address);
+#else
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(address));
-}
 #endif
+}
 
 /// 16 bytes, aligned on both sides; zeros where not `valid`, when `from` need not hold anything but
 /// must still be aligned.

@@ -16,6 +16,8 @@
 // Threads of a block. Behind them, blocks per multiprocessor to make room for: with 1, ptxas spills
 // no register for the sake of more; 0 leaves it to ptxas.
 #define INCIPIT_KERNEL(...) __global__ void __launch_bounds__(__VA_ARGS__)
+// Of a kernel's parameter of which instructions take the address.
+#define INCIPIT_GRID_CONSTANT __grid_constant__
 // Before a loop whose index must become constant, because it picks registers.
 #define INCIPIT_UNROLL _Pragma("unroll")
 #else
@@ -24,7 +26,15 @@
 #define INCIPIT_DEVICE inline __attribute__((always_inline))
 #define INCIPIT_HOST_DEVICE
 #define INCIPIT_KERNEL(...) inline void
+#define INCIPIT_GRID_CONSTANT
 #define INCIPIT_UNROLL
+#endif
+
+/// 1 where kernels can have the instructions of sm_90a: wgmma and setmaxnreg.
+#if INCIPIT_CUDA_EMULATED || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define INCIPIT_CUDA_WARPGROUPS 1
+#else
+#define INCIPIT_CUDA_WARPGROUPS 0
 #endif
 
 /// Declares an object or array in the shared memory of the block: INCIPIT_SHARED(float[32], sums).

@@ -89,6 +89,42 @@ enum class Element { kF16, kBF16 };
 void multiply(Element type, unsigned depth, float* d, const std::uint32_t* a,
               const std::uint32_t* b, Site site);
 
+// sm_90a: warpgroups, barriers with phases, copies of boxes. See warpgroup.h, phase_barriers.h.
+
+/// Where 128-byte swizzle puts the byte of a shared address.
+constexpr std::uint32_t swizzled(std::uint32_t address) {
+  return address ^ (address >> 7 & 7u) << 4;
+}
+/// In the state space: 32 bits, as descriptors have them.
+std::uint32_t shared_address(const void* pointer);
+
+/// wgmma.mma_async.m64nNk16 with f32 accumulators: d = a b, + d where `keep`.
+struct GroupProduct {
+  Element type;
+  unsigned columns;  // N
+  bool rows_of_b;    // b lies by rows: MN-major; else by columns: K-major
+  bool keep;
+  std::uint64_t a, b;  // descriptors
+};
+/// `a`: four registers, or null for the descriptor. They and d must live until the wait.
+void multiply_async(const GroupProduct& product, float* d, const std::uint32_t* a, Site site);
+void fence_products(Site site);
+void commit_products(Site site);
+void wait_products(unsigned pending, Site site);
+
+/// mbarrier.init; publish_barriers: fence.mbarrier_init.
+void init_barrier(const void* barrier, unsigned count, Site site);
+void publish_barriers(Site site);
+/// mbarrier.arrive, which first expects so many bytes more of copies.
+void arrive(const void* barrier, std::uint32_t bytes, Site site);
+/// mbarrier.try_wait.parity until it is true.
+void wait_phase(const void* barrier, unsigned parity, Site site);
+/// cp.async.bulk.tensor.3d with 128-byte swizzle.
+void copy_box(void* to, const TensorMap& map, std::int32_t x, std::int32_t y, std::int32_t z,
+              const void* barrier, Site site);
+/// fence.proxy.async
+void fence_async_proxy();
+
 }  // namespace incipit::simt
 
 #endif  // INCIPIT_TESTS_SIMT_DEVICE_H_

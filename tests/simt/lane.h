@@ -10,7 +10,7 @@
 
 namespace incipit::simt {
 
-enum class Wait : std::uint8_t { kNothing, kWarp, kBarrier, kExited };
+enum class Wait : std::uint8_t { kNothing, kWarp, kBarrier, kEvent, kExited };
 
 /// The copies of a thread that it has not waited for, in groups as it committed them.
 struct AsyncCopies {
@@ -42,6 +42,8 @@ struct Lane : ThreadInfo {
   const WarpOperation* operation = nullptr;  // kWarp: in what,
   std::uint32_t mask = 0;                    // with whom,
   void* payload = nullptr;                   // and its part in it
+  const char* event = nullptr;               // kEvent: for what,
+  unsigned event_number = 0;                 // of which number
   AsyncCopies copies = {};
 };
 

@@ -61,7 +61,9 @@ void Scheduler::forget_lanes() {
 
 void Scheduler::run_block(Dim3 block, std::size_t shared_bytes) {
   block_.block = block;
-  shared_.begin_block(shared_bytes);
+  shared_.begin_block(shared_bytes, machine_->options.architecture >= 90);
+  phase_barriers_.clear();
+  for (Warpgroup& group : warpgroups_) group.clear();
   accesses_.begin_block(machine_->counters, machine_->options);
   begin_lanes();
   ++machine_->counters.blocks;
@@ -69,6 +71,10 @@ void Scheduler::run_block(Dim3 block, std::size_t shared_bytes) {
   release(&begin_key_);
   switch_to(next());
   if (failure_.empty()) failure_ = accesses_.end_block();
+  if (failure_.empty()) failure_ = phase_barriers_.end_block();
+  for (const Warpgroup& group : warpgroups_) {
+    if (failure_.empty()) failure_ = group.end_block();
+  }
   shared_.end_block();
 }
 

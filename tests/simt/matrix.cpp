@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ldmatrix and mma.sync, fragment by fragment as the PTX manual lays them out.
 #include <algorithm>
-#include <bit>
 
 #include "simt/device.h"
 #include "simt/scheduler.h"
+#include "simt/sixteen_bits.h"
 
 namespace incipit::simt {
 namespace {
@@ -51,19 +51,6 @@ void execute_matrix_load(Meeting& meeting) {
 }
 
 constexpr WarpOperation kMatrixLoad = {"ldmatrix", true, execute_matrix_load};
-
-/// Without branches, so that the compiler takes vectors.
-float from_f16(std::uint32_t bits) {
-  const std::uint32_t magnitude = (bits & 0x7fffu) << 13;
-  // 2^112 moves the exponent from one bias to the other, subnormals included.
-  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
-  const std::uint32_t special = magnitude | 0x7f800000u;  // infinity and NaN
-  const std::uint32_t value =
-      (bits & 0x7c00u) == 0x7c00u ? special : std::bit_cast<std::uint32_t>(scaled);
-  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
-}
-
-float from_bf16(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }
 
 struct ProductPart {
   float* d;

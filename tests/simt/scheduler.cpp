@@ -112,7 +112,10 @@ void Scheduler::describe_deadlock() {
       std::snprintf(mask, sizeof mask, "%08x", lane.mask);
       place = std::string(lane.operation->name) + " of mask " + mask;
     }
-    if (lane.wait == Wait::kBarrier || lane.wait == Wait::kWarp) Part(lane.site).append_to(place);
+    if (lane.wait == Wait::kEvent) place = lane.event + std::to_string(lane.event_number);
+    if (lane.wait != Wait::kNothing && lane.wait != Wait::kExited) {
+      Part(lane.site).append_to(place);
+    }
     auto& [count, first] = places[place];
     if (count++ == 0) first = i;
   }
@@ -173,6 +176,15 @@ void Scheduler::meet(const WarpOperation& operation, std::uint32_t mask, void* p
     set_ready(*warp[std::countr_zero(rest)]);
   }
   perhaps_switch();
+}
+
+void Scheduler::sleep(const char* event, unsigned number, Site site) {
+  Lane& me = *current_;
+  me.event = event;
+  me.event_number = number;
+  me.site = site;
+  set_waiting(me, Wait::kEvent);
+  wait_now();
 }
 
 void* Scheduler::warp_key(std::uint32_t mask) {

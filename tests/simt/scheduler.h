@@ -13,7 +13,9 @@
 
 #include "simt/access_log.h"
 #include "simt/lane.h"
+#include "simt/phase_barriers.h"
 #include "simt/shared_memory.h"
+#include "simt/warpgroup.h"
 
 namespace incipit::simt {
 
@@ -91,10 +93,19 @@ class Scheduler {
   Machine& machine() { return *machine_; }
   SharedMemory& shared() { return shared_; }
   AccessLog& accesses() { return accesses_; }
+  PhaseBarriers& phase_barriers() { return phase_barriers_; }
+  Warpgroup& warpgroup() { return warpgroups_[current_->warp / kGroupWarps]; }
+  /// The lanes of the current one's warpgroup, all of which the block must have.
+  const std::unique_ptr<Lane>* warpgroup_lanes() const {
+    return &lanes_[current_->warp / kGroupWarps * kGroupLanes];
+  }
   /// Ends the launch with a Failure; does not return to the kernel.
   [[noreturn]] void fail(std::initializer_list<Part> message);
   void meet(const WarpOperation& operation, std::uint32_t mask, void* payload, Site site);
   void barrier(Site site);
+  /// Lets others go on until one of them calls wake(); names what is awaited, in case nobody does.
+  void sleep(const char* event, unsigned number, Site site);
+  void wake(Lane& lane) { set_ready(lane); }
   /// Somebody else may go on first, where the schedule is random.
   void perhaps_switch();
   /// Keys for `release` and `acquire`, two that alternate: who leaves the next barrier early must
@@ -139,6 +150,8 @@ class Scheduler {
   Random random_;
   SharedMemory shared_;
   AccessLog accesses_;
+  PhaseBarriers phase_barriers_;
+  std::array<Warpgroup, kMaxWarps / kGroupWarps> warpgroups_;
   std::string failure_, details_;
   const Lane* failed_ = nullptr;
   // Only their addresses matter.

@@ -10,6 +10,9 @@ namespace incipit::simt {
 
 constexpr unsigned kWarpLanes = 32;
 constexpr std::uint32_t kFullMask = 0xffffffffu;
+// Four warps, of which the first has a number divisible by four, multiply together on sm_90a.
+constexpr unsigned kGroupWarps = 4;
+constexpr unsigned kGroupLanes = kGroupWarps * kWarpLanes;
 
 /// What a thread may ask about itself.
 struct ThreadInfo {

@@ -36,7 +36,7 @@ struct Options {
   Schedule schedule = Schedule::kForward;
   std::uint64_t seed = 1;       // of kRandom and of permuted blocks
   bool permute_blocks = false;  // blocks run in an order drawn from the seed
-  unsigned architecture = 80;   // 75: no cp.async, no bf16 products
+  unsigned architecture = 80;   // 75: no cp.async, no bf16 products; 90: sm_90a
   bool conflicts_fail = false;  // a bank conflict is a failure, not only counted
   bool count_accesses = true;   // of prim::load and store: bank conflicts and sectors
 };
@@ -60,6 +60,9 @@ struct Counters {
   std::uint64_t atomics = 0;
   std::uint64_t async_copies = 0;
   std::uint64_t async_copy_bytes = 0;  // read from global memory
+  std::uint64_t tensor_copies = 0;     // cp.async.bulk.tensor
+  std::uint64_t tensor_copy_bytes = 0;
+  std::uint64_t group_products = 0;    // wgmma.mma_async instructions, one per warpgroup
   std::uint64_t bank_conflicts = 0;    // extra passes that shared memory needs
   std::uint64_t global_loads = 0;      // instructions of warps
   std::uint64_t global_load_bytes = 0;
@@ -67,6 +70,15 @@ struct Counters {
   std::uint64_t global_stores = 0;
   std::uint64_t global_store_bytes = 0;
   std::uint64_t global_store_sectors = 0;
+};
+
+/// The emulated twin of CUtensorMap: an array of 16-bit values in global memory, the fastest
+/// dimension first, of which boxes are copied.
+struct TensorMap {
+  const void* base = nullptr;
+  std::uint64_t extents[3] = {};  // values; beyond them a copy gives zeros
+  std::uint64_t strides[2] = {};  // bytes, of the second and third dimension
+  std::uint32_t box[2] = {};      // values, of the first and second dimension; one of the third
 };
 
 /// What a kernel did wrong, with the place and the thread.

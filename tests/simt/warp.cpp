@@ -117,6 +117,7 @@ void note_access(Access access, const void* address, unsigned bytes, Site site) 
   if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
     scheduler.fail({"misaligned access of ", bytes, " bytes", site});
   }
+  if (access == Access::kSharedStore) scheduler.shared().note_store(address, bytes, me.number);
   scheduler.accesses().note(me.warp, me.lane, access, address, bytes, site);
 }
 
