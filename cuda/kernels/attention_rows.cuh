@@ -55,12 +55,15 @@ class AttentionRows {
     const unsigned tokens = params_.plan.segment_tokens;
     for (unsigned segment = segment_begin_; segment < segment_end_; ++segment) {
       const unsigned begin = larger(segment * tokens, key_begin_);
-      if (begin < smaller((segment + 1) * tokens, key_end_)) continue;
-      for (unsigned r = prim::thread_x(); r < count_; r += kThreads) {
-        const AttentionRow row = prim::shared_load(rows_ + r);
-        if (row.segment_zero == kWhole || segment > row.position / tokens) continue;
-        prim::store(params_.states + state_of(row, segment), {-prim::infinity(), 0.0f});
-      }
+      if (begin >= smaller((segment + 1) * tokens, key_end_)) write_empty_state(segment);
+    }
+  }
+  INCIPIT_DEVICE void write_empty_state(unsigned segment) const {
+    for (unsigned r = prim::thread_x(); r < count_; r += kThreads) {
+      const AttentionRow row = prim::shared_load(rows_ + r);
+      const bool reached = segment <= row.position / params_.plan.segment_tokens;
+      if (row.segment_zero == kWhole || !reached) continue;
+      prim::store(params_.states + state_of(row, segment), {-prim::infinity(), 0.0f});
     }
   }
 
@@ -72,6 +75,37 @@ class AttentionRows {
       prim::store(params_.out + row.batch_row * params_.out_stride + row.head * dim + i % dim,
                   0.0f);
     }
+  }
+
+  /// 8 values of the query of row r, rounded to T.
+  template <class T>
+  INCIPIT_DEVICE prim::Pack<std::uint32_t, 4> query_chunk(unsigned r, unsigned chunk,
+                                                          unsigned dim) const {
+    const AttentionRow row = prim::shared_load(rows_ + r);
+    const auto* const from = reinterpret_cast<const prim::Pack<float, 4>*>(
+        params_.q + row.batch_row * params_.q_stride + row.head * dim + chunk * 8);
+    const auto low = prim::load(from), high = prim::load(from + 1);
+    return {{prim::pack_pair<T>(low[0], low[1]), prim::pack_pair<T>(low[2], low[3]),
+             prim::pack_pair<T>(high[0], high[1]), prim::pack_pair<T>(high[2], high[3])}};
+  }
+
+  /// Whether some row does not see some of these keys.
+  INCIPIT_DEVICE bool hides_keys(unsigned first_key, unsigned keys) const {
+    return first_key + keys > smaller(lowest_ + 1, key_end_) || first_key < first_visible(highest_);
+  }
+
+  /// ALiBi's slope of a head in powers of two; 0: none.
+  INCIPIT_DEVICE float slope_of(unsigned head) const {
+    return params_.alibi_slopes == nullptr
+               ? 0.0f
+               : prim::load_constant(params_.alibi_slopes + head) * kLog2E;
+  }
+  /// A score in powers of two: soft cap, then the slope times the (exact) distance.
+  INCIPIT_DEVICE float bend(float score, float slope, unsigned key, unsigned position) const {
+    score *= params_.score_scale;
+    if (params_.soft_cap > 0.0f) score = params_.soft_cap * prim::tanh_f32(score);
+    const auto distance = static_cast<std::int32_t>(key - position);
+    return prim::fma_rn(slope, static_cast<float>(distance), score);
   }
 
   const PagedAttentionParams& params_;

@@ -134,14 +134,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
     for (unsigned i = prim::thread_x(); i < Shape::kRows * kChunks; i += kThreads) {
       const unsigned r = i / kChunks, chunk = i % kChunks;
       prim::Pack<std::uint32_t, 4> values = {};
-      if (r < count_ && chunk < kDim / 8) {
-        const AttentionRow row = prim::shared_load(rows_ + r);
-        const auto* const from = reinterpret_cast<const prim::Pack<float, 4>*>(
-            params_.q + row.batch_row * params_.q_stride + row.head * kDim + chunk * 8);
-        const auto low = prim::load(from), high = prim::load(from + 1);
-        values = {{prim::pack_pair<T>(low[0], low[1]), prim::pack_pair<T>(low[2], low[3]),
-                   prim::pack_pair<T>(high[0], high[1]), prim::pack_pair<T>(high[2], high[3])}};
-      }
+      if (r < count_ && chunk < kDim / 8) values = Rows::template query_chunk<T>(r, chunk, kDim);
       prim::shared_store(
           reinterpret_cast<prim::Pack<std::uint32_t, 4>*>(q_ + chunk_index<kPitch>(r, chunk)),
           values);
@@ -224,10 +217,7 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
   /// to the new maximum.
   INCIPIT_DEVICE void finish_scores(float (&s)[kRowTiles][kKeyTiles][4], unsigned first_key) {
     if (params_.soft_cap > 0.0f || params_.alibi_slopes != nullptr) bend_scores(s, first_key);
-    if (first_key + kTileKeys > smaller(Rows::lowest_ + 1, key_end_) ||
-        first_key < first_visible(Rows::highest_)) {
-      mask_scores(s, first_key);
-    }
+    if (Rows::hides_keys(first_key, kTileKeys)) mask_scores(s, first_key);
     float shrink[2 * kRowTiles];
     bool same = true;
     INCIPIT_UNROLL
@@ -261,19 +251,13 @@ class AttentionTile : AttentionRows<Shape::kRows, Shape::kThreads> {
     }
   }
 
-  /// Scores to powers of two: soft cap, then ALiBi's slope times the (exact) distance.
   INCIPIT_DEVICE void bend_scores(float (&s)[kRowTiles][kKeyTiles][4], unsigned first_key) {
     INCIPIT_UNROLL
     for (unsigned i = 0; i < 2 * kRowTiles; ++i) {
       const AttentionRow row = prim::shared_load(rows_ + smaller(lane_row(i), count_ - 1));
-      const float slope = params_.alibi_slopes == nullptr
-                              ? 0.0f
-                              : prim::load_constant(params_.alibi_slopes + row.head) * kLog2E;
+      const float slope = Rows::slope_of(row.head);
       for_each_score_of(s, i, [&](float& score, unsigned key) {
-        score *= params_.score_scale;
-        if (params_.soft_cap > 0.0f) score = params_.soft_cap * prim::tanh_f32(score);
-        const auto distance = static_cast<std::int32_t>(first_key + key - row.position);
-        score = prim::fma_rn(slope, static_cast<float>(distance), score);
+        score = Rows::bend(score, slope, first_key + key, row.position);
       });
     }
   }

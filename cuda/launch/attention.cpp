@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cuda/kernels/attention_merge.cuh"
+#include "cuda/launch/attention_wgmma.h"
 
 namespace incipit::cuda {
 namespace {
@@ -40,10 +41,12 @@ bool has_attention(device::KvFormat type, std::size_t head_dim) noexcept {
   return type != device::KvFormat::kF32 && with_head_dim(head_dim, [&]<unsigned>() {});
 }
 
-void launch_attention(Stream stream, Math, device::KvFormat type,
+void launch_attention(Stream stream, Math math, device::KvFormat type,
                       const PagedAttentionParams& params, const TileLists& tiles) {
+  TileLists rest = tiles;
+  if (launch_wgmma(stream, math, type, params, tiles)) rest.wide_count = 0;
   const bool known = with_head_dim(
-      params.head_dim, [&]<unsigned kDim>() { launch_heads<kDim>(stream, type, params, tiles); });
+      params.head_dim, [&]<unsigned kDim>() { launch_heads<kDim>(stream, type, params, rest); });
   INCIPIT_CHECK(known);
   attention_merge(stream, params);
 }

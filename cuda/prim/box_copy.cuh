@@ -18,11 +18,11 @@ namespace incipit::cuda {
 
 /// An array of 16-bit values in global memory, the fastest dimension first.
 struct BoxedArray {
-  const void* base = nullptr;      // a multiple of 16 bytes, as are the strides
-  std::uint64_t extents[3] = {};   // values, rows, planes; beyond them a copy gives zeros
-  std::uint64_t row_bytes = 0;     // from one row to the next
-  std::uint64_t plane_bytes = 0;   // from one plane to the next
-  std::uint32_t box_rows = 0;      // of kBoxValues values in one plane, 256 at most
+  const void* base = nullptr;     // a multiple of 16 bytes, as are the strides
+  std::uint64_t extents[3] = {};  // values, rows, planes; beyond them a copy gives zeros
+  std::uint64_t row_bytes = 0;    // from one row to the next
+  std::uint64_t plane_bytes = 0;  // from one plane to the next
+  std::uint32_t box_rows = 0;     // of kBoxValues values in one plane, 256 at most
 };
 constexpr std::uint32_t kBoxValues = 64;
 
@@ -45,8 +45,8 @@ using TensorMap = CUtensorMap;
 inline TensorMap make_tensor_map(const BoxedArray& array) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t asked = cudaGetDriverEntryPointByVersion(
-      "cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+  const cudaError_t asked = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry,
+                                                             12000, cudaEnableDefault, &found);
   if (asked != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     base::throw_error(ErrorCode::kInternal, "the CUDA driver has no cuTensorMapEncodeTiled");
   }

@@ -21,9 +21,9 @@ namespace incipit::cuda::prim {
 constexpr unsigned kGroupThreads = 128;
 
 /// Describes a matrix in shared memory whose 128-byte rows are swizzled as box_copy.cuh has it.
-/// K-major (k runs along a row): 8 rows of the matrix in each 1,024 bytes, the next 8 `stride` bytes
-/// on; the steps of 16 k begin 32 bytes apart. MN-major (k counts the rows): 8 k in each 1,024
-/// bytes, the next 8 k `stride` bytes on, the next 64 columns `leading` bytes on.
+/// K-major (k runs along a row): 8 rows of the matrix in each 1,024 bytes, the next 8 `stride`
+/// bytes on; the steps of 16 k begin 32 bytes apart. MN-major (k counts the rows): 8 k in each
+/// 1,024 bytes, the next 8 k `stride` bytes on, the next 64 columns `leading` bytes on.
 INCIPIT_DEVICE std::uint64_t describe_matrix(std::uint32_t address, unsigned leading,
                                              unsigned stride) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
@@ -81,37 +81,39 @@ INCIPIT_DEVICE void wait_products([[maybe_unused]] Site site, Registers&... regi
 
 #if !INCIPIT_CUDA_EMULATED
 // Operands %0 .. of the sums, by 32.
-#define INCIPIT_SUMS_TEXT_0                                                                   \
+#define INCIPIT_SUMS_TEXT_0                                                                    \
   "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
   "%25,%26,%27,%28,%29,%30,%31"
 #define INCIPIT_SUMS_TEXT_1                                                                      \
   "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54," \
   "%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define INCIPIT_SUMS_8(d, i)                                                                \
+#define INCIPIT_SUMS_8(d, i)                                                                  \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
       "+f"(d[i + 6]), "+f"(d[i + 7])
-#define INCIPIT_SUMS_32(d, i) \
-  INCIPIT_SUMS_8(d, i), INCIPIT_SUMS_8(d, i + 8), INCIPIT_SUMS_8(d, i + 16), INCIPIT_SUMS_8(d, i + 24)
-#define INCIPIT_SHARED_PRODUCT(type)                                                         \
-  asm volatile(                                                                              \
-      "{\n.reg .pred keep;\nsetp.ne.b32 keep, %66, 0;\n"                                     \
+#define INCIPIT_SUMS_32(d, i)                                                \
+  INCIPIT_SUMS_8(d, i), INCIPIT_SUMS_8(d, i + 8), INCIPIT_SUMS_8(d, i + 16), \
+      INCIPIT_SUMS_8(d, i + 24)
+#define INCIPIT_SHARED_PRODUCT(type)                                                        \
+  asm volatile(                                                                             \
+      "{\n.reg .pred keep;\nsetp.ne.b32 keep, %66, 0;\n"                                    \
       "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" INCIPIT_SUMS_TEXT_0 \
-      "," INCIPIT_SUMS_TEXT_1 "}, %64, %65, keep, 1, 1, 0, 0;\n}\n"                          \
-      : INCIPIT_SUMS_32(d, 0), INCIPIT_SUMS_32(d, 32)                                        \
+      "," INCIPIT_SUMS_TEXT_1 "}, %64, %65, keep, 1, 1, 0, 0;\n}\n"                         \
+      : INCIPIT_SUMS_32(d, 0), INCIPIT_SUMS_32(d, 32)                                       \
       : "l"(a), "l"(b), "n"(kKeep ? 1 : 0))
-#define INCIPIT_REGISTER_PRODUCT_64(type)                                                    \
-  asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, 1, 0;\n"                              \
-               "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                   \
-               " {" INCIPIT_SUMS_TEXT_0 "}, {%32,%33,%34,%35}, %36, keep, 1, 1, 1;\n}\n"      \
-               : INCIPIT_SUMS_32(d, 0)                                                       \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-#define INCIPIT_REGISTER_PRODUCT_128(type)                                                   \
-  asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, 1, 0;\n"                              \
-               "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type                  \
-               " {" INCIPIT_SUMS_TEXT_0 "," INCIPIT_SUMS_TEXT_1                              \
-               "}, {%64,%65,%66,%67}, %68, keep, 1, 1, 1;\n}\n"                              \
-               : INCIPIT_SUMS_32(d, 0), INCIPIT_SUMS_32(d, 32)                               \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define INCIPIT_REGISTER_PRODUCT_64(type)                                                  \
+  asm volatile(                                                                            \
+      "{\n.reg .pred keep;\nsetp.ne.b32 keep, 1, 0;\n"                                     \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" INCIPIT_SUMS_TEXT_0 \
+      "}, {%32,%33,%34,%35}, %36, keep, 1, 1, 1;\n}\n"                                     \
+      : INCIPIT_SUMS_32(d, 0)                                                              \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define INCIPIT_REGISTER_PRODUCT_128(type)                                                  \
+  asm volatile(                                                                             \
+      "{\n.reg .pred keep;\nsetp.ne.b32 keep, 1, 0;\n"                                      \
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" INCIPIT_SUMS_TEXT_0 \
+      "," INCIPIT_SUMS_TEXT_1 "}, {%64,%65,%66,%67}, %68, keep, 1, 1, 1;\n}\n"              \
+      : INCIPIT_SUMS_32(d, 0), INCIPIT_SUMS_32(d, 32)                                       \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 #endif
 
 /// d = a b^T, + d if kKeep: a [64, 16] and b [128, 16] of T by descriptors, both K-major.

@@ -50,10 +50,10 @@ INCIPIT_DEVICE void arrive_expecting(PhaseBarrier* barrier, unsigned bytes,
 #if INCIPIT_CUDA_EMULATED
   simt::arrive(barrier, bytes, site);
 #else
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
 #endif
 }
 

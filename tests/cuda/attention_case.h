@@ -29,9 +29,9 @@ struct ProductTypeOf<std::int8_t> {
 /// How a case starts its kernels: those of the library, which are compiled once for all tests.
 template <class Stored, unsigned kDim, class Product>
 struct Launch {
-  static void attention(cuda::Stream stream, device::KvFormat type,
+  static void attention(cuda::Stream stream, cuda::Math math, device::KvFormat type,
                         const cuda::PagedAttentionParams& params, const cuda::TileLists& tiles) {
-    cuda::launch_attention(stream, {}, type, params, tiles);
+    cuda::launch_attention(stream, math, type, params, tiles);
   }
 };
 
@@ -171,7 +171,7 @@ class AttentionCase {
     const cuda::TileLists lists = {narrow.data(), wide.data(),
                                    static_cast<unsigned>(tiles.narrow.size()),
                                    static_cast<unsigned>(tiles.wide.size())};
-    Launch<Stored, kDim, T>::attention(stream, layout_.shape().type, params, lists);
+    Launch<Stored, kDim, T>::attention(stream, math, layout_.shape().type, params, lists);
     const std::vector<float> all = out.read();
     std::vector<float> result;
     for (unsigned r = 0; r < rows; ++r) {
@@ -210,6 +210,7 @@ class AttentionCase {
   const device::KvLayout& layout() const { return layout_; }
 
   AttentionModel model;
+  cuda::Math math = {};  // exact
   unsigned tokens;
   std::vector<unsigned char> pool;
   std::vector<std::vector<device::BlockId>> blocks;

@@ -11,7 +11,7 @@ namespace incipit::testing {
 
 template <unsigned kDim>
 struct Launch<std::int8_t, kDim, cuda::F16> {
-  static void attention(cuda::Stream stream, device::KvFormat,
+  static void attention(cuda::Stream stream, cuda::Math, device::KvFormat,
                         const cuda::PagedAttentionParams& params, const cuda::TileLists& tiles) {
     cuda::attention_tiles<cuda::F16, std::int8_t, kDim>(
         stream, params, tiles.narrow, tiles.narrow_count, tiles.wide, tiles.wide_count);

@@ -140,6 +140,25 @@ TEST_CASE("attention over what was appended and copied is the CPU's") {
   check_like_cpu(3e-2, [&](Device& device) { return attend(device, KvFormat::kInt8, plain); });
 }
 
+TEST_CASE("attention in fast mode on compute capability 9.0 is the CPU's") {
+  device::AttentionParams params;
+  params.scale = 0.125f;
+  const auto cpu = cpu::make_cpu_device({CpuPath::kScalar, Activations::kFloat, 1});
+  const std::vector<float> wanted = attend(*cpu, KvFormat::kF16, params);
+  cuda::DeviceProperties properties = EmulatedRuntime::emulated_device();
+  properties.architecture = 90;
+  const auto result = [&](GpuMath math) {
+    const auto gpu = cuda::make_cuda_device(
+        std::make_shared<EmulatedRuntime>(simt::RuntimeOptions(), properties), Activations::kMixed,
+        1, math);
+    return attend(*gpu, KvFormat::kF16, params);
+  };
+  const std::vector<float> fast = result(GpuMath::kFast);
+  CHECK(worst_difference(fast, wanted) <= 4e-3);
+  CHECK(same_bits(fast, result(GpuMath::kFast)));
+  CHECK_FALSE(same_bits(fast, result(GpuMath::kExact)));  // so other kernels have run
+}
+
 TEST_CASE("a step takes no memory once one of its size has run") {
   const auto runtime = std::make_shared<EmulatedRuntime>();
   const auto device = cuda::make_cuda_device(runtime, Activations::kMixed, 1);

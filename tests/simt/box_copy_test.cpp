@@ -198,6 +198,7 @@ TEST_CASE("boxes that go to the wrong place") {
                copy_box(place.box, map, 0, 0, 0, place.barriers);
              }),
              says("256 of them at most"));
-  CHECK_THAT(failure_of(32, [] { init_barrier(dynamic_shared<PhaseBarrier>(), 1); }, {}, 64),
+  CHECK_THAT(failure_of(
+                 32, [] { init_barrier(dynamic_shared<PhaseBarrier>(), 1); }, {}, 64),
              says("needs sm_90"));
 }

@@ -12,7 +12,7 @@ namespace incipit::simt {
 namespace {
 
 constexpr unsigned kRows = 64, kDepth = 16;
-constexpr unsigned kChunk = 8;                   // values of 16 bytes
+constexpr unsigned kChunk = 8;                  // values of 16 bytes
 constexpr std::uint32_t kPoison = 0xffbadbadu;  // a NaN that no arithmetic gives
 
 /// A matrix descriptor of 128-byte swizzle: rows of 128 bytes, by eights, whose 16-byte chunks are

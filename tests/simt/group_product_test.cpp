@@ -144,9 +144,9 @@ void check_rows() {
         for (float& sum : sums) sum = 1.0f;
         begin_products(Site::here(), sums, a);
         for (unsigned step = 0; step < kDepth / 16; ++step) {
-          multiply_group_rows<T>(
-              sums, a[step],
-              describe_matrix(shared_address(b) + step * 16 * kRowBytes, kDepth * kRowBytes, kAtom));
+          multiply_group_rows<T>(sums, a[step],
+                                 describe_matrix(shared_address(b) + step * 16 * kRowBytes,
+                                                 kDepth * kRowBytes, kAtom));
         }
         commit_products();
         wait_products<0>(Site::here(), sums);
@@ -287,7 +287,9 @@ TEST_CASE("products of a warpgroup that a GPU would get wrong") {
                if (thread_x() < 96) multiply_all<cuda::F16>(sums, place);
              }),
              says("wgmma.fence of warpgroup 0 at"));
-  CHECK_THAT(failure_of(64, [] { commit_products(); }, sm_90()), says("whole warpgroups"));
+  CHECK_THAT(failure_of(
+                 64, [] { commit_products(); }, sm_90()),
+             says("whole warpgroups"));
   CHECK_THAT(failure_of(128, [] { commit_products(); }), says("needs sm_90a"));
 }
 

@@ -27,9 +27,10 @@ void check_map(const TensorMap& map, Site site) {
   }
   if (map.box[0] * kValue > 128 || map.box[0] * kValue % 16 != 0 || map.box[0] == 0 ||
       map.box[1] == 0 || map.box[1] > 256) {
-    scheduler.fail({"tensor map: a swizzled box has rows of 16 to 128 bytes, and 256 of them at "
-                    "most",
-                    site});
+    scheduler.fail(
+        {"tensor map: a swizzled box has rows of 16 to 128 bytes, and 256 of them at "
+         "most",
+         site});
   }
   for (const std::uint64_t extent : map.extents) {
     if (extent == 0 || extent > std::uint64_t{1} << 32) {

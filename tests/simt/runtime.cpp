@@ -51,6 +51,12 @@ struct Piece {
   bool pinned = false;
 };
 
+/// Launches find the instructions of the device.
+RuntimeOptions with_architecture(RuntimeOptions options, unsigned architecture) {
+  options.launches.architecture = architecture;
+  return options;
+}
+
 }  // namespace
 
 struct EmulatedRuntime::State : std::enable_shared_from_this<State> {
@@ -167,9 +173,8 @@ void EmulatedRuntime::State::check_memory(const std::byte* data, std::size_t byt
 
 EmulatedRuntime::EmulatedRuntime(const RuntimeOptions& options,
                                  const cuda::DeviceProperties& properties)
-    : properties_(properties), state_(std::make_shared<State>(options)) {
-  state_->options.launches.architecture = properties.architecture;
-}
+    : properties_(properties),
+      state_(std::make_shared<State>(with_architecture(options, properties.architecture))) {}
 
 EmulatedRuntime::~EmulatedRuntime() {
   const std::lock_guard lock(state_->mutex);

@@ -62,9 +62,9 @@ struct Counters {
   std::uint64_t async_copy_bytes = 0;  // read from global memory
   std::uint64_t tensor_copies = 0;     // cp.async.bulk.tensor
   std::uint64_t tensor_copy_bytes = 0;
-  std::uint64_t group_products = 0;    // wgmma.mma_async instructions, one per warpgroup
-  std::uint64_t bank_conflicts = 0;    // extra passes that shared memory needs
-  std::uint64_t global_loads = 0;      // instructions of warps
+  std::uint64_t group_products = 0;  // wgmma.mma_async instructions, one per warpgroup
+  std::uint64_t bank_conflicts = 0;  // extra passes that shared memory needs
+  std::uint64_t global_loads = 0;    // instructions of warps
   std::uint64_t global_load_bytes = 0;
   std::uint64_t global_load_sectors = 0;  // of 32 bytes
   std::uint64_t global_stores = 0;

@@ -18,7 +18,8 @@ void Warpgroup::clear() {
 
 std::string Warpgroup::end_block() const {
   if (products_.empty()) return "";
-  std::string message = "a block ends with products of a warpgroup that it did not wait for, issued";
+  std::string message =
+      "a block ends with products of a warpgroup that it did not wait for, issued";
   Part(products_.front().site).append_to(message);
   return message;
 }
@@ -106,7 +107,8 @@ void Warpgroup::wait(unsigned pending) {
   const std::uint64_t end = open_group_ - pending;  // groups before it are complete
   for (const IssuedProduct& product : products_) {
     if (product.group < end && !(product.gather() == product.operands)) {
-      scheduler.fail({"wgmma: operands were changed before the product was waited for", product.site});
+      scheduler.fail(
+          {"wgmma: operands were changed before the product was waited for", product.site});
     }
   }
   for (const Accumulator& accumulator : accumulators_) {

@@ -4,9 +4,10 @@
 
 Usage: check_kernels.py NVCC ROOT ARCHITECTURE
 
-Compiles what launches kernels for one architecture, say 80, and compares each kernel with budgets.json:
+Compiles what launches kernels for one architecture, say 80 or 90a, and compares each kernel with budgets.json:
 no spills, no local memory, no more registers than allowed, at least so many instructions of a kind.
-A budget's name may be followed by a part of the mangled name: then it is for those kernels only. Each
+A budget's name may be followed by a part of the mangled name: then it is for those kernels only. A
+budget `only` for an architecture is of a kernel that no other one has. Each
 kernel may come from one source only, as it would be in the library twice.
 """
 
@@ -24,6 +25,9 @@ SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 REGISTERS = re.compile(r"Used (\d+) registers")
 # Instructions that a kernel must not have: they are slow, and no source of ours asks for them.
 FORBIDDEN = ("LDL", "STL")
+# What ptxas says where it does not let products of warpgroups run beside anything else.
+SERIALIZED = re.compile(r"wgmma.mma_async instructions are serialized.*'(\w+)'")
+DEFINITIONS = {"90a": ("-DINCIPIT_CUDA_SM_90A",)}  # as the library has it
 SOURCES = ("cuda/cuda_device.cpp", "cuda/launch/*.cpp", "cuda/launch/*.cu")
 
 
@@ -31,7 +35,7 @@ def compile_for(nvcc: str, root: pathlib.Path, source: pathlib.Path, architectur
                 cubin: pathlib.Path) -> str:
     """Makes the cubin; returns what ptxas tells of it."""
     command = [nvcc, "-x", "cu", "-std=c++20", "--diag-suppress=554", "--fmad=false",
-               f"-arch=sm_{architecture}", "-cubin", "-Xptxas=-v", f"-I{root}", f"-I{root}/lib",
+               f"-arch=sm_{architecture}", *DEFINITIONS.get(architecture, ()), "-cubin", "-Xptxas=-v", f"-I{root}", f"-I{root}/lib",
                f"-I{root}/include", str(source), "-o", str(cubin)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
@@ -79,6 +83,9 @@ def check_kernel(mangled: str, fact: dict[str, int], counts, budget, architectur
         findings.append(f"{mangled}: {fact['local']} bytes of local memory or spills")
     if fact["registers"] > budget["registers"]:
         findings.append(f"{mangled}: {fact['registers']} registers, allowed {budget['registers']}")
+    if fact["registers"] < budget.get("registers_least", 0):
+        findings.append(f"{mangled}: {fact['registers']} registers, which it hands out as "
+                        f"{budget['registers_least']}: it would wait for the rest for ever")
     for name in FORBIDDEN:
         if counts[name] > 0:
             findings.append(f"{mangled}: {counts[name]} x {name}")
@@ -98,17 +105,22 @@ def main(nvcc: str, root: pathlib.Path, architecture: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for source in sources:
             cubin = pathlib.Path(folder) / f"{source.name}.cubin"
-            facts = facts_of(compile_for(nvcc, root, source, architecture, cubin))
+            report = compile_for(nvcc, root, source, architecture, cubin)
+            facts = facts_of(report)
+            findings += [f"{name}: products of warpgroups are serialized"
+                         for name in SERIALIZED.findall(report)]
             for mangled, counts in sass.kernels(cubin).items():
                 name = budget_of(mangled, budgets)
                 seen.add(name)
                 print(f"{source.name} {name}: {facts[mangled]['registers']} registers, "
                       f"{dict(sorted(counts.items()))}")
                 findings += check_kernel(mangled, facts[mangled], counts, budgets.get(name),
-                                         int(architecture))
+                                         int(architecture.rstrip("a")))
                 if source_of.setdefault(mangled, source) != source:
                     findings.append(f"{mangled}: in {source_of[mangled].name} and {source.name}")
-    findings += [f"budgets.json: there is no kernel {name}" for name in sorted(budgets.keys() - seen)]
+    wanted = {name for name, budget in budgets.items()
+              if budget.get("only", architecture) == architecture}
+    findings += [f"budgets.json: there is no kernel {name}" for name in sorted(wanted - seen)]
     for finding in findings:
         print(f"sm_{architecture}: {finding}")
     sys.exit(1 if findings else 0)

@@ -16,6 +16,8 @@ OPERATIONS = {
     0x23C: "HMMA",  # mma.sync of f16 and bf16
     0x237: "IMMA",  # mma.sync of s8
     0x9F0: "HGMMA",  # wgmma
+    0xDF0: "HGMMA",  # with a in registers
+    0x5B4: "UTMALDG",  # cp.async.bulk.tensor
     0x83B: "LDSM",  # ldmatrix
     0xFAE: "LDGSTS",  # cp.async
     0xB1D: "BAR",

@@ -22,6 +22,9 @@ NORM = "tests/cuda/rms_norm_test.cpp"
 PRODUCT = ("cuda/kernels/product.cuh", "tests/cuda/product_test.cpp")
 ATTENTION = "cuda/kernels/attention_tile.cuh"
 ATTENTION_64 = ("cuda/launch/attention_64.cpp",)
+WGMMA = ("cuda/kernels/attention_wgmma.cuh", "tests/cuda/attention_wgmma_test.cpp")
+WGMMA_CODE = ("cuda/launch/attention_wgmma.cpp",)
+WGMMA_CASE = "*both of them*"
 ATTENTION_EDGE = "tests/cuda/attention_edge_test.cpp"
 ATTENTION_EXACT = "tests/cuda/attention_exact_test.cpp"
 
@@ -143,6 +146,44 @@ MUTATIONS = {
     "sums_of_segments_not_folded": Mutation(
         ATTENTION, "sum = {fold.max, fold(old.sum, state.sum)};", "sum = {fold.max, state.sum};",
         ATTENTION_EXACT, "*: BF16", ATTENTION_64),
+    # Attention by warpgroups.
+    "queries_not_fenced": Mutation(
+        WGMMA[0], "    prim::fence_async_proxy();\n    prim::sync_threads();",
+        "    prim::sync_threads();", WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "rest_of_a_tile_not_fenced": Mutation(
+        WGMMA[0], "      prim::fence_async_proxy();\n      prim::sync_warp();",
+        "      prim::sync_warp();", WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "registers_not_fenced": Mutation(
+        WGMMA[0], "    prim::begin_products(prim::Site::here(), values, weights);\n"
+        "    multiply_values(weights, last",
+        "    multiply_values(weights, last", WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "phase_of_the_wrong_parity": Mutation(
+        WGMMA[0], "k_full[stage], tile / kStages % 2", "k_full[stage], tile / kStages % 2 ^ 1u",
+        WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "stage_loaded_before_it_is_free": Mutation(
+        WGMMA[0], "      prim::wait_phase(&barriers_->v_free[stage], parity ^ 1u);\n", "",
+        WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "stage_freed_before_its_products_end": Mutation(
+        WGMMA[0], "      prim::wait_products<0>(prim::Site::here(), values);\n"
+        "      release(&barriers_->v_free[before]);\n",
+        "      release(&barriers_->v_free[before]);\n"
+        "      prim::wait_products<0>(prim::Site::here(), values);\n",
+        WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "scores_not_waited_for": Mutation(
+        WGMMA[0], "wait_products<1>(prim::Site::here(), s)",
+        "wait_products<2>(prim::Site::here(), s)", WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    "descriptor_of_the_wrong_keys": Mutation(
+        WGMMA[0], "v + step * 16 * kRowBytes", "v + step * 8 * kRowBytes", WGMMA[1], WGMMA_CASE,
+        WGMMA_CODE),
+    "descriptor_of_the_wrong_half": Mutation(
+        WGMMA[0], "k + half * kHalfBytes + byte", "k + half * kQueryHalfBytes / 2 + byte", WGMMA[1],
+        WGMMA_CASE, WGMMA_CODE),
+    "bytes_of_half_a_block_expected": Mutation(
+        WGMMA[0], "whole * kBlockBytes", "whole * kBlockBytes / 2", WGMMA[1], WGMMA_CASE,
+        WGMMA_CODE),
+    "keys_not_written_yet_loaded": Mutation(
+        WGMMA[0], "(key_end_ - first_key) / kTokens", "(key_end_ - first_key + 15) / kTokens",
+        WGMMA[1], WGMMA_CASE, WGMMA_CODE),
     # Appending to KV.
     "values_that_are_not_finite_kept": Mutation(
         "cuda/kernels/append_kv.cuh", "if constexpr (sizeof(Stored) == 2)",
