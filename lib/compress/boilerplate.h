@@ -27,8 +27,10 @@ struct Cleaned {
 /// is in doubt stays. Never touches code, JSON, tables, quotes or a digit; a text of which nothing
 /// would be left is returned as it is. O(length).
 Cleaned remove_boilerplate(std::string_view text);
-/// The same of a text whose pieces() are known.
-Cleaned remove_boilerplate(std::string_view text, std::span<const Piece> pieces);
+
+/// What that would remove of a text whose pieces() are known, and the text without that.
+std::vector<Removal> boilerplate(std::string_view text, std::span<const Piece> pieces);
+std::string without(std::string_view text, std::span<const Removal> removed);
 
 }  // namespace incipit::compress
 

@@ -208,6 +208,15 @@ Compacted compact(std::string_view text, const CompactionOptions& options, std::
   return compact(text, pieces(text), options, handle.empty() ? handle_of(text) : std::move(handle));
 }
 
+bool may_compact(std::string_view text, std::span<const Piece> pieces,
+                 const CompactionOptions& options) {
+  const auto has_structure = [](const Piece& piece) {
+    return piece.kind != PieceKind::kSentence && piece.kind != PieceKind::kCode;
+  };
+  return (options.total_bytes > 0 && text.size() > options.total_bytes) ||
+         std::any_of(pieces.begin(), pieces.end(), has_structure);
+}
+
 Compacted compact(std::string_view text, std::span<const Piece> pieces,
                   const CompactionOptions& options, std::string handle) {
   return Compactor(text, options, std::move(handle)).compact(pieces);

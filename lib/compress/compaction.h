@@ -41,6 +41,10 @@ std::string handle_of(std::string_view text, std::uint64_t salt = 0);
 /// Markers name `handle`; empty: handle_of(text). O(length log lines).
 Compacted compact(std::string_view text, const CompactionOptions& options = {},
                   std::string handle = {});
+/// Whether that may give anything else than `text`, whose pieces() are known: most texts are prose
+/// that is not too long. O(pieces).
+bool may_compact(std::string_view text, std::span<const Piece> pieces,
+                 const CompactionOptions& options);
 /// The same of a text whose pieces() are known.
 Compacted compact(std::string_view text, std::span<const Piece> pieces,
                   const CompactionOptions& options, std::string handle);

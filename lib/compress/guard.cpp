@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "compress/chains.h"
 #include "compress/guard_words.h"
 #include "text/ascii.h"
 #include "text/utf8.h"
@@ -21,55 +22,69 @@ using text::is_upper;
 using text::is_word;
 using text::to_lower;
 
-// Filters that let most words and characters pass by the tables.
+constexpr std::string_view kCannot = "cannot";
 
-constexpr std::size_t kWordMarks = 4096;
-/// By its length, the first two letters and the last one, for a word of at least two.
-constexpr std::size_t mark_of(std::string_view word) {
-  std::size_t mark = word.size();
-  for (const char c : {word[0], word[1], word.back()})
-    mark = mark * 31 + static_cast<unsigned char>(c);
-  return mark % kWordMarks;
-}
-/// Whether a word in tables has such a mark.
-constexpr auto kTableMarks = [] {
-  std::array<bool, kWordMarks> marks = {};
-  for (const std::string_view word : kLogicWords) marks[mark_of(word)] = true;
-  for (const std::string_view word : kNumberWords) marks[mark_of(word)] = true;
-  return marks;
+// What is known of a word of English.
+constexpr std::uint8_t kIsLogic = 1, kIsNumber = 2;
+struct KnownWord {
+  std::string_view text = {};
+  std::uint8_t is = 0;
+};
+constexpr auto kKnownWords = [] {
+  std::array<KnownWord, kLogicWords.size() + kNumberWords.size() + 1> words = {};
+  std::size_t count = 0;
+  for (const std::string_view word : kLogicWords) words[count++] = {word, kIsLogic};
+  for (const std::string_view word : kNumberWords) words[count++] = {word, kIsNumber};
+  words[count] = {kCannot, 0};  // is looked at more closely
+  return words;
 }();
 
-bool may_be_in_tables(std::string_view lower) {
-  return lower.size() >= 2 && kTableMarks[mark_of(lower)];
+/// By its length, the first two letters and the last one, for a word of at least one.
+constexpr std::size_t mark_of(std::string_view word) {
+  std::size_t mark = word.size();
+  for (const char c : {word[0], word[word.size() > 1 ? 1 : 0], word.back()}) {
+    mark = mark * 31 + static_cast<unsigned char>(c);
+  }
+  return mark;
+}
+constexpr auto kWordChains =
+    chains_of<4096>(kKnownWords, [](const KnownWord& word) { return mark_of(word.text); });
+constexpr auto kStarterChains = chains_of<4096>(kStarters, mark_of);
+
+/// All that is known of a word in lower case.
+std::uint8_t known(std::string_view lower) {
+  std::uint8_t is = 0;
+  if (lower.empty()) return is;
+  kWordChains.for_each(mark_of(lower), [&](std::size_t i) {
+    if (kKnownWords[i].text == lower) is |= kKnownWords[i].is;
+  });
+  return is;
 }
 
-constexpr std::size_t kFronts = 4096;
+bool is_starter(std::string_view lower) {
+  bool is = false;
+  if (lower.empty()) return is;
+  kStarterChains.for_each(mark_of(lower), [&](std::size_t i) { is = is || kStarters[i] == lower; });
+  return is;
+}
+
+/// By the second and third byte of a character.
 constexpr std::size_t front_of(char second, char third) {
   return (static_cast<std::size_t>(static_cast<unsigned char>(second) & 0x3F) << 6) |
          (static_cast<std::size_t>(static_cast<unsigned char>(third) & 0x3F));
 }
-/// By the second and third byte of a character: whether entries of the tables begin with such.
-constexpr auto kTableFronts = [] {
-  std::array<bool, kFronts> fronts = {};
-  for (const std::string_view word : kHarmlessChinese) fronts[front_of(word[1], word[2])] = true;
-  for (const std::string_view word : kLogicChinese) fronts[front_of(word[1], word[2])] = true;
-  return fronts;
-}();
-
-template <class Table>
-bool holds(const Table& table, std::string_view word) {
-  return std::binary_search(table.begin(), table.end(), word);
-}
+constexpr std::size_t kFronts = 4096;
+constexpr auto front_of_word = [](std::string_view word) { return front_of(word[1], word[2]); };
+constexpr auto kHarmlessChains = chains_of<kFronts>(kHarmlessChinese, front_of_word);
+constexpr auto kLogicChains = chains_of<kFronts>(kLogicChinese, front_of_word);
 
 /// Length of the longest entry of `table` that `text` begins with; 0: none.
-template <class Table>
-std::size_t longest_front(const Table& table, std::string_view text, std::size_t first_bytes) {
-  const std::string_view first = text.substr(0, first_bytes);
+template <class Table, class TableChains>
+std::size_t longest_front(const Table& table, const TableChains& chains, std::string_view text) {
   std::size_t longest = 0;
-  for (auto entry = std::lower_bound(table.begin(), table.end(), first);
-       entry != table.end() && entry->substr(0, first_bytes) == first; ++entry) {
-    if (text.substr(0, entry->size()) == *entry) longest = std::max(longest, entry->size());
-  }
+  chains.for_each(front_of(text[1], text[2]), [&](std::size_t i) {
+    if (text.starts_with(table[i])) longest = std::max(longest, table[i].size());
+  });
   return longest;
 }
 
@@ -103,10 +118,15 @@ constexpr auto kChunkBytes = [] {
 }();
 bool is_chunk(char c) { return kChunkBytes[static_cast<unsigned char>(c)]; }
 
-/// Letters of which at most the first is a capital: most chunks are such words.
-bool is_plain_word(std::string_view chunk) {
-  return is_letter(chunk[0]) && std::all_of(chunk.begin() + 1, chunk.end(), is_lower);
+/// The end of the letters at `begin` of which at most the first is a capital; `begin`: there are
+/// none.
+std::size_t plain_word_end(std::string_view text, std::size_t begin) {
+  if (!is_letter(text[begin])) return begin;
+  std::size_t end = begin + 1;
+  while (end < text.size() && is_lower(text[end])) ++end;
+  return end;
 }
+bool is_plain_word(std::string_view chunk) { return plain_word_end(chunk, 0) == chunk.size(); }
 
 class Reader {
  public:
@@ -137,9 +157,9 @@ class Reader {
 
   void read_chunk() {
     const std::size_t begin = at_;
+    if (take_plain_word()) return;
     while (at_ < text_.size() && (is_chunk(text_[at_]) || is_comma_in_number(at_))) ++at_;
     std::string_view chunk = text_.substr(begin, at_ - begin);
-    if (is_plain_word(chunk)) return read_word(chunk, begin);
     if (chunk.find("://") != std::string_view::npos || chunk.substr(0, 4) == "www.") {
       constexpr std::string_view kMore = "()[]{}!;,*|";
       while (at_ < text_.size() &&
@@ -158,6 +178,28 @@ class Reader {
     begins_sentence_ = begins_sentence_ || ends_sentence;
   }
 
+  /// Most chunks are a word of letters, or one at the end of a sentence.
+  bool take_plain_word() {
+    const std::size_t begin = at_, end = plain_word_end(text_, begin);
+    const auto ends_chunk = [&](std::size_t at) {
+      return at == text_.size() || !is_chunk(text_[at]);
+    };
+    if (end == begin) return false;
+    const std::string_view word = text_.substr(begin, end - begin);
+    if (ends_chunk(end)) {
+      at_ = end;
+      read_plain_word(word, begin);
+      return true;
+    }
+    const char mark = text_[end];
+    const bool is_end = (mark == '.' || mark == ':' || mark == '?') && ends_chunk(end + 1);
+    if (!is_end || word == "www") return false;
+    at_ = end + 1;
+    read_plain_word(word, begin);
+    begins_sentence_ = true;
+    return true;
+  }
+
   bool is_comma_in_number(std::size_t at) const {
     return text_[at] == ',' && at > 0 && is_digit(text_[at - 1]) && at + 1 < text_.size() &&
            is_digit(text_[at + 1]);
@@ -165,7 +207,7 @@ class Reader {
 
   void classify(std::string_view chunk, std::size_t position) {
     if (chunk.empty()) return;
-    if (is_plain_word(chunk)) return read_word(chunk, position);
+    if (is_plain_word(chunk)) return read_plain_word(chunk, position);
     if (is_path(chunk)) return visit(CriticalKind::kPath, chunk, position);
     if (is_number(chunk)) return visit_number(chunk, position);
     if (is_identifier(chunk)) return visit(CriticalKind::kIdentifier, chunk, position);
@@ -230,7 +272,13 @@ class Reader {
     if (capitals < 2 || capitals != chunk.size()) return false;
     std::string word(chunk);
     std::transform(word.begin(), word.end(), word.begin(), to_lower);
-    return !holds(kLogicWords, word) && !holds(kNumberWords, word);
+    return (known(word) & (kIsLogic | kIsNumber)) == 0;
+  }
+
+  /// Most words are no names and in no table.
+  void read_plain_word(std::string_view word, std::size_t position) {
+    if (is_upper(word[0]) || kWordChains.has(mark_of(word))) return read_word(word, position);
+    begins_sentence_ = false;
   }
 
   void read_word(std::string_view word, std::size_t position) {
@@ -238,7 +286,7 @@ class Reader {
     const bool is_capital = !word.empty() && is_upper(word[0]);
     lower_.assign(word);
     std::transform(lower_.begin(), lower_.end(), lower_.begin(), to_lower);
-    if (lower_ == "cannot") {
+    if (lower_ == kCannot) {
       visit(CriticalKind::kLogic, "can", position);
       return visit(CriticalKind::kLogic, "not", position);
     }
@@ -249,10 +297,10 @@ class Reader {
       if (lower_ == "wo") lower_ = "will";
       if (lower_ == "sha") lower_ = "shall";
     }
-    const bool may_be_known = may_be_in_tables(lower_);
-    if (may_be_known && holds(kLogicWords, lower_)) {
+    const std::uint8_t is = known(lower_);
+    if ((is & kIsLogic) != 0) {
       visit(CriticalKind::kLogic, lower_, position);
-    } else if (may_be_known && holds(kNumberWords, lower_)) {
+    } else if ((is & kIsNumber) != 0) {
       visit(CriticalKind::kNumber, lower_, position);
     } else if (is_capital && !negated && is_name(word)) {
       visit(CriticalKind::kName, word, position);
@@ -266,7 +314,7 @@ class Reader {
     const std::size_t quote = word.find('\'');
     const std::string_view stem = std::string_view(lower_).substr(0, quote);
     if (stem == "i") return false;  // and I'm, I'll
-    return !begins_sentence_ || !holds(kStarters, stem);
+    return !begins_sentence_ || !is_starter(stem);
   }
 
   // Beyond ASCII -------------------------------------------------------------------------------
@@ -278,14 +326,11 @@ class Reader {
       at_ += unit.bytes;
       return;
     }
-    if (digit_value(unit.code) >= 0) return read_digits();
-    constexpr std::size_t kHanBytes = 3;
-    const bool may_be_in_table =
-        unit.bytes == kHanBytes && kTableFronts[front_of(rest[1], rest[2])];
-    if (!may_be_in_table && unit.bytes == kHanBytes && !is_han_numeral(unit.code)) {
-      return pass(unit);
-    }
-    if (const std::size_t size = longest_front(kHarmlessChinese, rest, unit.bytes)) {
+    const bool is_cjk = unit.code >= 0x3000 && unit.code < 0xFF00;  // and no digit
+    if (!is_cjk && digit_value(unit.code) >= 0) return read_digits();
+    constexpr std::size_t kHanBytes = 3;  // and of the kana in tables
+    if (unit.bytes != kHanBytes) return pass(unit);
+    if (const std::size_t size = longest_front(kHarmlessChinese, kHarmlessChains, rest)) {
       at_ += size;
       return;
     }
@@ -293,7 +338,7 @@ class Reader {
     if (is_han_numeral(unit.code) && unit.code != U'点' && unit.code != U'半') {
       return read_han_numeral();
     }
-    if (const std::size_t size = longest_front(kLogicChinese, rest, unit.bytes)) {
+    if (const std::size_t size = longest_front(kLogicChinese, kLogicChains, rest)) {
       visit(CriticalKind::kLogic, rest.substr(0, size), at_);
       at_ += size;
       return;

@@ -2,6 +2,7 @@
 #include "compress/history.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "compress/boilerplate.h"
@@ -16,6 +17,9 @@ namespace {
 // A message that is longer is indexed in passages of at least kPassage bytes.
 constexpr std::size_t kLongMessage = 700;
 constexpr std::size_t kPassage = 350;
+
+// What is hashed of a message may have so many bytes to be hashed at once.
+constexpr std::size_t kShortMessage = 2048;
 
 // Bytes of a token, about: limits of tokens become limits of bytes where nothing is counted yet.
 constexpr std::size_t kTokenBytes = 4;
@@ -42,21 +46,34 @@ bool may_change(const Message& message) {
 }  // namespace
 
 base::Digest128 digest_of(const Message& message) {
-  base::StreamHash128 hash;
-  const auto add = [&hash](std::string_view field) {
-    const std::uint64_t size = field.size();
-    hash.update(std::as_bytes(std::span(&size, 1)));
-    hash.update(base::as_bytes(field));
+  // One behind the other, each field with its size in front.
+  std::size_t size = 0;
+  const auto bytes = [&message](const auto& add) {
+    const auto add_number = [&add](std::uint64_t number) {
+      add(std::as_bytes(std::span(&number, 1)));
+    };
+    const auto add_field = [&](std::string_view field) {
+      add_number(field.size());
+      add(base::as_bytes(field));
+    };
+    add_number(static_cast<std::uint64_t>(message.role));
+    add_field(message.text);
+    add_field(message.tool_call_id);
+    for (const ToolCall& call : message.tool_calls) {
+      add_field(call.id);
+      add_field(call.name);
+      add_field(call.arguments);
+    }
   };
-  const auto role = static_cast<std::uint64_t>(message.role);
-  hash.update(std::as_bytes(std::span(&role, 1)));
-  add(message.text);
-  add(message.tool_call_id);
-  for (const ToolCall& call : message.tool_calls) {
-    add(call.id);
-    add(call.name);
-    add(call.arguments);
+  bytes([&size](base::Bytes part) { size += part.size(); });
+  std::array<std::byte, kShortMessage> buffer;
+  if (size <= buffer.size()) {
+    auto end = buffer.begin();
+    bytes([&end](base::Bytes part) { end = std::copy(part.begin(), part.end(), end); });
+    return base::xxh3_128(std::span(buffer).first(size));
   }
+  base::StreamHash128 hash;
+  bytes([&hash](base::Bytes part) { hash.update(part); });
   return hash.digest();
 }
 
@@ -125,11 +142,15 @@ void History::compress_arrival(Entry& entry, const Handles& given,
                                base::FunctionRef<bool(std::size_t entry)> is_live) const {
   if (!options_.compress_on_arrival || !may_change(entry.message)) return;
   const std::string& original = entry.message.text;
-  const std::string handle = handle_for(original, given);
+  std::string handle;  // for those who need one
+  const auto name_original = [&] {
+    if (handle.empty()) handle = handle_for(original, given);
+  };
   if (!entry.features) entry.features = features_of(original);
   if (const auto found = duplicates_.find(entry.features->sketch)) {
     const std::size_t source = duplicate_entries_[*found];
     if (is_live(source)) {
+      name_original();
       change_text(
           entry, "[As in message " + name_of(entries_[source], source) + "; " + handle + "]",
           MessageFate::kDuplicate, "says what " + name_of(entries_[source], source) + " says");
@@ -137,20 +158,22 @@ void History::compress_arrival(Entry& entry, const Handles& given,
       return;
     }
   }
-  std::string text = original;
+  std::string changed;  // where there is a reason why
   std::vector<Piece> parts;
   std::string why;
+  const auto text = [&]() -> const std::string& { return why.empty() ? original : changed; };
   const auto because = [&why](std::string_view reason) {
     if (why.find(reason) != std::string::npos) return;
     if (!why.empty()) why += ", ";
     why += reason;
   };
   if (entry.message.role == Role::kTool) {
-    std::vector<RepeatedBlock> blocks = blocks_.find(text);
+    std::vector<RepeatedBlock> blocks = blocks_.find(original);
     std::erase_if(
         blocks, [&](const RepeatedBlock& block) { return !is_live(block_entries_[block.source]); });
     if (!blocks.empty()) {
-      text = replace_blocks(text, blocks, [&](const RepeatedBlock& block) {
+      name_original();
+      changed = replace_blocks(original, blocks, [&](const RepeatedBlock& block) {
         const std::size_t source = block_entries_[block.source];
         std::string marker("[");
         marker += std::to_string(block.lines);
@@ -161,21 +184,29 @@ void History::compress_arrival(Entry& entry, const Handles& given,
       because("lines that an earlier message has");
     }
   } else {
-    parts = pieces(text);
-    Cleaned cleaned = remove_boilerplate(text, parts);
-    for (const Removal& removal : cleaned.removed) because(removal.reason);
-    if (!cleaned.removed.empty()) parts.clear();
-    text = std::move(cleaned.text);
+    parts = pieces(original);
+    const std::vector<Removal> removed = boilerplate(original, parts);
+    if (!removed.empty()) {
+      changed = without(original, removed);
+      parts.clear();
+    }
+    for (const Removal& removal : removed) because(removal.reason);
   }
-  if (parts.empty()) parts = pieces(text);
+  if (parts.empty()) parts = pieces(text());
   CompactionOptions limits;
   limits.total_bytes =
       entry.message.role == Role::kTool
           ? std::min(options_.max_tool_tokens, SIZE_MAX / kTokenBytes) * kTokenBytes
           : 0;
-  Compacted compacted = compact(text, parts, limits, handle);
-  for (const std::string_view method : compacted.methods) because(method);
-  change_text(entry, std::move(compacted.text), MessageFate::kShortened, why);
+  if (may_compact(text(), parts, limits)) {
+    name_original();
+    Compacted compacted = compact(text(), parts, limits, handle);
+    changed = std::move(compacted.text);
+    for (const std::string_view method : compacted.methods) because(method);
+  }
+  if (why.empty()) return;
+  name_original();
+  change_text(entry, std::move(changed), MessageFate::kShortened, why);
   if (entry.changed) entry.handles.push_back(handle);
 }
 
@@ -232,7 +263,7 @@ void History::remember(std::size_t i) {
   if (entry.message.ephemeral) return;
   if (options_.compress_on_arrival && !entry.message.text.empty()) {
     if (!features) features = features_of(entry.message.text);
-    duplicates_.add(std::move(features->sketch));
+    duplicates_.add(features->sketch);
     duplicate_entries_.push_back(number);
     if (entry.message.role == Role::kTool) {
       blocks_.add(entry.shown().text);

@@ -122,7 +122,7 @@ class History {
   RepeatedBlocks blocks_;
   std::vector<std::uint32_t> block_entries_;  // by number in blocks_
   retrieve::Bm25 index_;
-  std::vector<Passage> passages_;  // by document
+  std::deque<Passage> passages_;  // by document
   Handles handles_;
 };
 

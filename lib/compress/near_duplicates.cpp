@@ -49,7 +49,7 @@ Hashes min_hashes(const std::vector<std::uint32_t>& terms) {
   return least;
 }
 
-std::size_t common(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+std::size_t common(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   std::size_t count = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
     if (*i == *j) ++count;
@@ -98,9 +98,11 @@ std::optional<std::size_t> NearDuplicates::find(const Sketch& sketch) const {
   std::size_t count = 0;
   for (const std::uint64_t band : sketch.bands) {
     const Alike* alike = bands_.find(band);
-    for (std::size_t i = 0; alike != nullptr && i < alike->count; ++i) {
-      candidates[count++] = alike->texts[i];
-    }
+    if (alike == nullptr) continue;
+    candidates[count++] = alike->first - 1;
+    if (alike->others == 0) continue;
+    const Others& others = others_[alike->others - 1];
+    for (std::size_t i = 0; i < others.count; ++i) candidates[count++] = others.texts[i];
   }
   const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(count);
   std::sort(candidates.begin(), end);
@@ -111,26 +113,35 @@ std::optional<std::size_t> NearDuplicates::find(const Sketch& sketch) const {
   return std::nullopt;
 }
 
-void NearDuplicates::add(Sketch sketch) {
-  const auto number = static_cast<std::uint32_t>(texts_.size());
-  if (sketch.terms.size() >= kMinTerms) {
-    for (const std::uint64_t band : sketch.bands) {
-      Alike& alike = bands_.find_or_add(band);
-      if (alike.count < kPerBand) alike.texts[alike.count++] = number;
-    }
-  } else {
-    sketch.terms.clear();  // is never compared
+void NearDuplicates::add(const Sketch& sketch) {
+  Text& text = texts_.emplace_back();
+  if (sketch.terms.size() < kMinTerms) return;  // is never compared
+  text.terms = terms_.add(sketch.terms);
+  text.critical = critical_.add(sketch.critical);
+  const auto number = static_cast<std::uint32_t>(texts_.size() - 1);
+  for (const std::uint64_t band : sketch.bands) add_to_band(band, number);
+}
+
+void NearDuplicates::add_to_band(std::uint64_t band, std::uint32_t text) {
+  Alike& alike = bands_.find_or_add(band);
+  if (alike.first == 0) {
+    alike.first = text + 1;
+    return;
   }
-  sketch.terms.shrink_to_fit();
-  sketch.critical.shrink_to_fit();
-  texts_.push_back({std::move(sketch.terms), std::move(sketch.critical)});
+  if (alike.others == 0) {
+    others_.emplace_back();
+    alike.others = static_cast<std::uint32_t>(others_.size());
+  }
+  Others& others = others_[alike.others - 1];
+  if (others.count < others.texts.size()) others.texts[others.count++] = text;
 }
 
 bool NearDuplicates::is_duplicate(const Sketch& sketch, const Text& text) const {
-  if (sketch.critical != text.critical) return false;
-  const std::uint64_t a = sketch.terms.size(), b = text.terms.size();
+  const std::span<const char> critical = critical_[text.critical];
+  if (sketch.critical != std::string_view(critical.data(), critical.size())) return false;
+  const std::uint64_t a = sketch.terms.size(), b = text.terms.size;
   if (std::min(a, b) * kOne < threshold_ * std::max(a, b)) return false;
-  const std::uint64_t both = common(sketch.terms, text.terms);
+  const std::uint64_t both = common(sketch.terms, terms_[text.terms]);
   return both * kOne >= threshold_ * (a + b - both);
 }
 

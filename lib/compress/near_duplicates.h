@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "retrieve/hash_table.h"
+#include "retrieve/runs.h"
 
 namespace incipit::compress {
 
@@ -46,7 +47,7 @@ class NearDuplicates {
   std::optional<std::size_t> find(const Sketch& sketch) const;
 
   void add(std::string_view text) { add(make_sketch(text)); }
-  void add(Sketch sketch);
+  void add(const Sketch& sketch);
 
   std::size_t size() const noexcept { return texts_.size(); }
 
@@ -54,19 +55,27 @@ class NearDuplicates {
   // The first texts with this band; more are not looked at.
   static constexpr std::size_t kPerBand = 4;
   struct Alike {
-    std::array<std::uint32_t, kPerBand> texts = {};
+    std::uint32_t first = 0;   // number of a text, from 1
+    std::uint32_t others = 0;  // of others_, from 1; 0: there are none
+  };
+  struct Others {
+    std::array<std::uint32_t, kPerBand - 1> texts = {};
     std::uint32_t count = 0;
   };
   struct Text {
-    std::vector<std::uint32_t> terms = {};
-    std::string critical = {};
+    retrieve::Runs<std::uint32_t>::Run terms = {};
+    retrieve::Runs<char>::Run critical = {};
   };
 
+  void add_to_band(std::uint64_t band, std::uint32_t text);
   bool is_duplicate(const Sketch& sketch, const Text& text) const;
 
   std::uint64_t threshold_;  // in 1/65536
   std::deque<Text> texts_;
+  retrieve::Runs<std::uint32_t> terms_;
+  retrieve::Runs<char> critical_;
   retrieve::HashTable<Alike> bands_;
+  std::deque<Others> others_;
 };
 
 }  // namespace incipit::compress

@@ -15,6 +15,7 @@ namespace {
 using text::is_digit;
 using text::is_upper;
 using text::trimmed;
+using text::Word;
 
 /// More names or numbers than this make a list of a piece, not news.
 constexpr std::uint64_t kMostCounted = 8;
@@ -26,23 +27,6 @@ bool is_name(std::string_view word, bool first) noexcept {
   const std::string_view rest = word.substr(1);
   return std::any_of(rest.begin(), rest.end(),
                      [](char c) { return is_upper(c) || is_digit(c) || c == '_'; });
-}
-
-struct Counts {
-  std::uint64_t names = 0, numbers = 0;
-};
-
-Counts count(std::string_view piece) {
-  Counts counts;
-  text::WordScanner scanner(piece);
-  bool first = true;
-  for (text::Word word; scanner.next(word); first = false) {
-    if (word.kind == text::Word::Kind::kNumber) ++counts.numbers;
-    if (word.kind == text::Word::Kind::kLetters && is_name(word.span.of(piece), first)) {
-      ++counts.names;
-    }
-  }
-  return {std::min(counts.names, kMostCounted), std::min(counts.numbers, kMostCounted)};
 }
 
 constexpr std::array<std::string_view, 12> kClosing{
@@ -63,19 +47,25 @@ bool ends_in_question(std::string_view text) noexcept {
 }
 
 std::uint64_t salience(std::string_view piece, const retrieve::Bm25& index) {
-  std::uint64_t sum = 0;
-  std::uint64_t terms = 0;
-  retrieve::for_each_term(piece, [&](std::uint64_t term) {
+  std::uint64_t sum = 0, terms = 0, names = 0, numbers = 0;
+  bool first = true;
+  const auto add = [&](std::uint64_t term) {
     sum += index.idf(term);
     ++terms;
-  });
+  };
+  const auto count = [&](const Word& word) {
+    if (word.kind == Word::Kind::kNumber) ++numbers;
+    if (word.kind == Word::Kind::kLetters && is_name(word.span.of(piece), first)) ++names;
+    first = false;
+  };
+  retrieve::for_each_term(piece, add, count);
   if (terms == 0) return 0;
 
   // The root in 1/256, of at most 2^24 terms.
   const std::uint64_t root = retrieve::square_root(std::min<std::uint64_t>(terms, 1 << 24) << 16);
-  const Counts counts = count(piece);
-  const std::uint64_t value =
-      (sum << 8) / root * (4 + counts.names) / 4 * (10 + 3 * counts.numbers) / 10;
+  names = std::min(names, kMostCounted);
+  numbers = std::min(numbers, kMostCounted);
+  const std::uint64_t value = (sum << 8) / root * (4 + names) / 4 * (10 + 3 * numbers) / 10;
   return ends_in_question(piece) ? value / 2 : value;
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <span>
 
-#include "retrieve/fixed_point.h"
-
 namespace incipit::retrieve {
 namespace {
 
@@ -20,37 +18,36 @@ std::uint64_t term_score(std::uint64_t idf, std::uint64_t count, std::uint64_t n
   return idf * ((capped * (kK1 + kFixedOne)) >> 8) / ((capped * kFixedOne + norm) >> 8);
 }
 
-/// The different terms of a query that the table knows, by number.
-std::vector<std::uint32_t> known_terms(std::string_view query,
-                                       const HashTable<std::uint32_t>& numbers) {
-  std::vector<std::uint32_t> terms;
-  for_each_term(query, [&](std::uint64_t term) {
-    if (const std::uint32_t* number = numbers.find(term)) terms.push_back(*number - 1);
-  });
-  std::sort(terms.begin(), terms.end());
-  terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
-  return terms;
-}
-
 }  // namespace
 
 std::uint32_t Bm25::add(std::span<const std::uint64_t> terms) {
   const std::uint32_t document = documents();
   lengths_.push_back(static_cast<std::uint32_t>(terms.size()));
-  for (const std::uint64_t term : terms) {
-    std::uint32_t& number = terms_.find_or_add(term);
-    if (number == 0) {
-      postings_.emplace_back();
-      number = static_cast<std::uint32_t>(postings_.size());
+  log_documents_ = log2_fixed(2 * std::uint64_t{lengths_.size()} + 2);
+  for (const std::uint64_t hash : terms) {
+    Term& term = terms_.find_or_add(hash);
+    if (term.number == 0) {
+      postings_.add_list({document, 1});
+      term = {static_cast<std::uint32_t>(postings_.lists()), 1};
+    } else if (postings_.count(term.number - 1, document)) {
+      ++term.documents;
     }
-    std::vector<Posting>& postings = postings_[number - 1];
-    if (postings.empty() || postings.back().document != document) {
-      postings.push_back({document, 0});
-    }
-    ++postings.back().count;
   }
   total_length_ += terms.size();
   return document;
+}
+
+/// The different terms of a query that some document holds, in the order they came up.
+std::vector<Bm25::Term> Bm25::known_terms(std::string_view query) const {
+  std::vector<Term> terms;
+  for_each_term(query, [&](std::uint64_t hash) {
+    if (const Term* term = terms_.find(hash)) terms.push_back(*term);
+  });
+  const auto before = [](const Term& a, const Term& b) { return a.number < b.number; };
+  const auto same = [](const Term& a, const Term& b) { return a.number == b.number; };
+  std::sort(terms.begin(), terms.end(), before);
+  terms.erase(std::unique(terms.begin(), terms.end(), same), terms.end());
+  return terms;
 }
 
 std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit) const {
@@ -60,10 +57,9 @@ std::vector<Bm25::Hit> Bm25::search(std::string_view query, std::size_t limit) c
 std::vector<Bm25::Hit> Bm25::search(
     std::string_view query, std::size_t limit,
     base::FunctionRef<std::uint64_t(std::uint32_t document, std::uint64_t score)> weigh) const {
-  std::vector<std::uint32_t> terms = known_terms(query, terms_);
-  std::stable_sort(terms.begin(), terms.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return postings_[a].size() < postings_[b].size();
-  });
+  std::vector<Term> terms = known_terms(query);
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const Term& a, const Term& b) { return a.documents < b.documents; });
 
   // k1 b / average, in 1/2^32: times the length of a document.
   const std::uint64_t average = std::max<std::uint64_t>(
@@ -74,18 +70,16 @@ std::vector<Bm25::Hit> Bm25::search(
   std::vector<std::uint64_t> scores(lengths_.size());
   std::vector<Hit> hits;
   std::size_t left = kMostPostings;
-  for (const std::uint32_t term : terms) {
-    std::span<const Posting> postings = postings_[term];
-    if (postings.size() > left) postings = postings.last(left);
-    left -= postings.size();
-    const std::uint64_t idf = idf_of(postings_[term].size());
-    for (const Posting& posting : postings) {
+  for (const Term& term : terms) {
+    const std::uint64_t idf = idf_of(term.documents);
+    postings_.for_last(term.number - 1, left, [&](const Posting& posting) {
       std::uint64_t& score = scores[posting.document];
       if (score == 0) hits.push_back({posting.document, 0});
       score += std::max<std::uint64_t>(
           1, term_score(idf, posting.count,
                         base + ((slope * lengths_[posting.document]) >> kFixedBits)));
-    }
+    });
+    left -= std::min<std::size_t>(left, term.documents);
   }
 
   for (Hit& hit : hits) hit.score = weigh(hit.document, scores[hit.document]);
@@ -102,13 +96,13 @@ std::vector<Bm25::Hit> Bm25::search(
 
 std::uint64_t Bm25::weight(std::string_view query) const {
   std::uint64_t sum = 0;
-  for (const std::uint32_t term : known_terms(query, terms_)) sum += idf_of(postings_[term].size());
+  for (const Term& term : known_terms(query)) sum += idf_of(term.documents);
   return sum;
 }
 
 std::uint32_t Bm25::document_frequency(std::uint64_t term) const noexcept {
-  const std::uint32_t* number = terms_.find(term);
-  return number == nullptr ? 0 : static_cast<std::uint32_t>(postings_[*number - 1].size());
+  const Term* found = terms_.find(term);
+  return found == nullptr ? 0 : found->documents;
 }
 
 std::uint32_t Bm25::idf(std::uint64_t term) const noexcept {
@@ -117,8 +111,7 @@ std::uint32_t Bm25::idf(std::uint64_t term) const noexcept {
 
 std::uint32_t Bm25::idf_of(std::size_t document_frequency) const noexcept {
   // 1 + (N - n + 0.5) / (n + 0.5) = (2 N + 2) / (2 n + 1)
-  return log2_fixed(2 * std::uint64_t{lengths_.size()} + 2) -
-         log2_fixed(2 * std::uint64_t{document_frequency} + 1);
+  return log_documents_ - log2_fixed(2 * std::uint64_t{document_frequency} + 1);
 }
 
 }  // namespace incipit::retrieve

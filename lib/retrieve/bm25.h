@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "retrieve/fixed_point.h"
 #include "retrieve/hash_table.h"
+#include "retrieve/postings.h"
 #include "retrieve/terms.h"
 
 namespace incipit::retrieve {
@@ -50,15 +52,18 @@ class Bm25 {
   std::uint32_t idf(std::uint64_t term) const noexcept;
 
  private:
-  struct Posting {
-    std::uint32_t document = 0, count = 0;
+  struct Term {
+    std::uint32_t number = 0;     // of its postings, from 1
+    std::uint32_t documents = 0;  // that hold it
   };
+  std::vector<Term> known_terms(std::string_view query) const;
   std::uint32_t idf_of(std::size_t document_frequency) const noexcept;
 
-  HashTable<std::uint32_t> terms_;              // numbers of terms, from 1
-  std::vector<std::vector<Posting>> postings_;  // by number of the term less 1, in document order
-  std::vector<std::uint32_t> lengths_;          // in terms, by document
+  HashTable<Term> terms_;
+  Postings postings_;
+  std::vector<std::uint32_t> lengths_;  // in terms, by document
   std::uint64_t total_length_ = 0;
+  std::uint32_t log_documents_ = kFixedOne;  // log2(2 N + 2) for N documents
 };
 
 }  // namespace incipit::retrieve

@@ -18,20 +18,25 @@ class HashTable {
  public:
   /// Null where the key was never added. Good until the next find_or_add().
   const Value* find(std::uint64_t key) const noexcept {
+    if (key == kNoKey) return has_no_key_ ? &of_no_key_ : nullptr;
     const Part& part = parts_[part_of(key)];
     if (part.slots.empty()) return nullptr;
     const Slot& slot = part.slots[slot_of(part.slots, key)];
-    return slot.used ? &slot.value : nullptr;
+    return slot.key == key ? &slot.value : nullptr;
   }
 
   /// Its value, a new one where there was none. Good until the next call.
   Value& find_or_add(std::uint64_t key) {
+    if (key == kNoKey) {
+      size_ += has_no_key_ ? 0 : 1;
+      has_no_key_ = true;
+      return of_no_key_;
+    }
     Part& part = parts_[part_of(key)];
     if (part.slots.size() <= 2 * part.used) grow(part);
     Slot& slot = part.slots[slot_of(part.slots, key)];
-    if (!slot.used) {
+    if (slot.key == kNoKey) {
       slot.key = key;
-      slot.used = true;
       ++part.used;
       ++size_;
     }
@@ -43,11 +48,12 @@ class HashTable {
  private:
   static constexpr unsigned kPartBits = 8;
   static constexpr std::size_t kFirstSlots = 8;
+  static constexpr std::size_t kFewSlots = 64;  // up to so many grow fourfold
+  static constexpr std::uint64_t kNoKey = 0;    // of a free slot; its value has a place of its own
 
   struct Slot {
-    std::uint64_t key = 0;
+    std::uint64_t key = kNoKey;
     Value value = {};
-    bool used = false;
   };
   struct Part {
     std::vector<Slot> slots = {};  // a power of two of them, at most half of them used
@@ -60,19 +66,22 @@ class HashTable {
   static std::size_t slot_of(const std::vector<Slot>& slots, std::uint64_t key) noexcept {
     const std::size_t mask = slots.size() - 1;
     std::size_t at = key & mask;
-    while (slots[at].used && slots[at].key != key) at = (at + 1) & mask;
+    while (slots[at].key != key && slots[at].key != kNoKey) at = (at + 1) & mask;
     return at;
   }
 
   static void grow(Part& part) {
-    std::vector<Slot> larger(part.slots.empty() ? kFirstSlots : 2 * part.slots.size());
+    const std::size_t now = part.slots.size();
+    std::vector<Slot> larger(now == 0 ? kFirstSlots : now < kFewSlots ? 4 * now : 2 * now);
     for (Slot& slot : part.slots) {
-      if (slot.used) larger[slot_of(larger, slot.key)] = std::move(slot);
+      if (slot.key != kNoKey) larger[slot_of(larger, slot.key)] = std::move(slot);
     }
     part.slots = std::move(larger);
   }
 
   std::array<Part, std::size_t{1} << kPartBits> parts_ = {};
+  Value of_no_key_ = {};
+  bool has_no_key_ = false;
   std::size_t size_ = 0;
 };
 

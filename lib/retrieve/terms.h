@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "text/segmentation.h"
 
 namespace incipit::retrieve {
 
@@ -15,6 +16,10 @@ namespace incipit::retrieve {
 /// pair of neighbouring characters, or a character that has no neighbour. Full-width forms equal
 /// ASCII. O(length).
 void for_each_term(std::string_view text, base::FunctionRef<void(std::uint64_t term)> take);
+
+/// Calls `see`, too, with each word that terms are made of.
+void for_each_term(std::string_view text, base::FunctionRef<void(std::uint64_t term)> take,
+                   base::FunctionRef<void(const text::Word& word)> see);
 
 /// The same as a list.
 std::vector<std::uint64_t> terms_of(std::string_view text);

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace incipit::text {
@@ -49,10 +50,18 @@ constexpr bool is_unspaced(char32_t code) noexcept {
   return false;
 }
 
+/// Full stops, commas, quotation marks and brackets of Chinese and Japanese: most of what stands
+/// between their words, so that nothing has to be looked up.
+constexpr bool is_cjk_mark(char32_t code) noexcept {
+  return (code >= 0x3000 && code <= 0x3004) || (code >= 0x3008 && code <= 0x3020) ||
+         (code >= 0xFF01 && code <= 0xFF0F) || (code >= 0xFF1A && code <= 0xFF20);
+}
+
+/// Of what is beyond ASCII.
 Class class_of(const Utf8Unit& unit) noexcept {
   if (unit.kind != Utf8Unit::Kind::kCharacter) return Class::kOther;
-  if (unit.code < 128) return kAsciiClasses[unit.code];
   if (is_han(unit.code)) return Class::kAlone;
+  if (is_cjk_mark(unit.code)) return Class::kOther;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(unit.code))) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -80,13 +89,17 @@ struct Character {
   char32_t code = 0;
 };
 
+Character beyond_ascii(std::string_view text, std::size_t at) noexcept {
+  const Utf8Unit unit = first_unit(text.substr(at));
+  return {class_of(unit), at + unit.bytes, unit.code};
+}
+
 /// The character at `at` <= text.size(); kOther of no length at the end.
-Character character_at(std::string_view text, std::size_t at) noexcept {
+inline Character character_at(std::string_view text, std::size_t at) noexcept {
   if (at == text.size()) return {Class::kOther, at, 0};
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 128) return {kAsciiClasses[byte], at + 1, byte};
-  const Utf8Unit unit = first_unit(text.substr(at));
-  return {class_of(unit), at + unit.bytes, unit.code};
+  return beyond_ascii(text, at);
 }
 
 /// Whether a sign between two characters of a word leaves them one word.
@@ -108,6 +121,11 @@ std::size_t end_of_run(std::string_view text, Character last) noexcept {
   Class before = last.kind;
   std::size_t end = last.end;
   while (true) {
+    for (; end < text.size() && is_ascii(text[end]); ++end) {
+      const Class kind = kAsciiClasses[static_cast<unsigned char>(text[end])];
+      if (kind == Class::kOther) break;
+      before = kind;
+    }
     const Character next = character_at(text, end);
     if (next.kind == Class::kLetter || next.kind == Class::kDigit) {
       before = next.kind;

@@ -45,15 +45,16 @@ struct Word {
 /// Lao, Khmer and Burmese are words by themselves.
 class WordScanner {
  public:
-  /// `text` must outlive the scanner.
-  explicit WordScanner(std::string_view text) noexcept : text_(text) {}
+  /// `text` must outlive the scanner, which begins at byte `at`: at a character outside of words,
+  /// or the first one of a word.
+  explicit WordScanner(std::string_view text, std::size_t at = 0) noexcept : text_(text), at_(at) {}
 
   /// False at the end of the text.
   bool next(Word& word) noexcept;
 
  private:
   std::string_view text_;
-  std::size_t at_ = 0;
+  std::size_t at_;
 };
 
 /// All words of `text`, in order.

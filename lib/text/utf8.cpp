@@ -40,6 +40,12 @@ std::size_t ascii_front(std::string_view bytes) noexcept {
 Utf8Unit first_unit(std::string_view bytes) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   if (at(0) < 0x80) return {Utf8Unit::Kind::kCharacter, 1, at(0)};
+  // Most of Chinese, Japanese and Korean, whose second byte has no bounds of its own.
+  const bool is_plain_lead = at(0) >= 0xE1 && at(0) <= 0xEF && at(0) != 0xED;
+  if (is_plain_lead && bytes.size() > 2 && (at(1) & 0xC0) == 0x80 && (at(2) & 0xC0) == 0x80) {
+    return {Utf8Unit::Kind::kCharacter, 3,
+            ((at(0) & 0x0Fu) << 12) | ((at(1) & 0x3Fu) << 6) | (at(2) & 0x3Fu)};
+  }
   const Lead lead = lead_of(at(0));
   if (lead.length == 0) return {Utf8Unit::Kind::kInvalid, 1};
 
