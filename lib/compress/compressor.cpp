@@ -2,6 +2,7 @@
 #include "incipit/compressor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -177,10 +178,8 @@ CompressedPrompt Compressor::Impl::apply() {
   const std::size_t durable = draft.durable_items();
 
   // Throws for want of memory, if at all, and then nothing has changed; nothing behind it does.
-  if (events_.capacity() - events_.size() < events.size()) {
-    events_.reserve(2 * events_.size() + events.size());
-  }
-  std::ranges::move(events, std::back_inserter(events_));
+  events_.insert(events_.end(), std::make_move_iterator(events.begin()),
+                 std::make_move_iterator(events.end()));
   segments_ = std::move(draft.segments);
   evidence_ = std::move(draft.evidence);
   move_to(std::move(applied), std::move(sent), durable);

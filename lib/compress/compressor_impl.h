@@ -2,6 +2,7 @@
 #ifndef INCIPIT_COMPRESS_COMPRESSOR_IMPL_H_
 #define INCIPIT_COMPRESS_COMPRESSOR_IMPL_H_
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,7 +69,7 @@ class __attribute__((visibility("hidden"))) Compressor::Impl {
   compress::Evidence evidence_;               // in it
   std::pair<std::size_t, std::size_t> turn_;  // that it was for
   std::size_t applied_messages_ = 0;          // that it knew
-  std::vector<Event> events_;
+  std::deque<Event> events_;
 };
 
 }  // namespace incipit::inline v0

@@ -2,13 +2,13 @@
 #include "compress/draft.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
 #include "compress/guard.h"
 #include "compress/orders.h"
 #include "compress/salience.h"
+#include "compress/text_map.h"
 #include "text/ascii.h"
 #include "text/utf8.h"
 
@@ -185,16 +185,17 @@ void Draft::add_quotes(std::size_t i, std::vector<Quote>& quotes) const {
 
 /// What a segment for [first, end) chooses from, old to new.
 std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
+  constexpr std::size_t kSomeQuotes = 128;
   std::vector<Quote> quotes;
-  std::vector<Quote> fresh;
+  quotes.reserve(kSomeQuotes);
   for (std::size_t i = first; i < end;) {
     const auto segment =
         std::ranges::find(segments, i, [](const SegmentPtr& s) { return s->first; });
     if (segment != segments.end() && (*segment)->end > i) {
       const Segment& old = **segment;
-      fresh.clear();
+      const std::size_t known = quotes.size();
       for (const Piece& piece : pieces(old.summary)) {
-        Quote& quote = fresh.emplace_back();
+        Quote& quote = quotes.emplace_back();
         quote.entry = static_cast<std::uint32_t>(i);
         quote.role = Role::kSystem;
         quote.begin = piece.span.begin;
@@ -202,23 +203,22 @@ std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
         quote.kind = piece.kind;
         quote.tokens = options_.counter.text(quote.text);
       }
-      score(fresh);
-      std::ranges::move(fresh, std::back_inserter(quotes));
+      score(std::span(quotes).subspan(known));
       quotes.insert(quotes.end(), old.quotes.begin(), old.quotes.end());
       i = old.end;
       continue;
     }
     if (!view_.is_fixed(i)) {
-      fresh.clear();
-      add_quotes(i, fresh);
+      const std::size_t known = quotes.size();
+      add_quotes(i, quotes);
+      const std::span<Quote> fresh = std::span(quotes).subspan(known);
       for (Quote& quote : fresh) quote.tokens = options_.counter.text(quote.text);
       score(fresh);
-      std::ranges::move(fresh, std::back_inserter(quotes));
     }
     ++i;
   }
   // Of what is said twice, the first one; what the evidence quotes is in the prompt already.
-  std::unordered_map<std::string_view, std::size_t> known;
+  TextMap known;
   for (const Quote& quote : evidence.quotes) {
     // Else it is there for one turn.
     if (options_.fills) known.emplace(trimmed(quote.text), quotes.size());
@@ -229,10 +229,10 @@ std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
     if (text.size() < kShortestRepetition) continue;
     const auto [said, is_new] = known.emplace(text, i);
     if (is_new || quotes[i].must_keep) continue;
-    const bool is_here = said->second < quotes.size();
-    if (quotes[i].order && !(is_here && quotes[said->second].order)) {
-      if (is_here) repeats[said->second] = true;  // only the second one binds
-      said->second = i;
+    const bool is_here = *said < quotes.size();
+    if (quotes[i].order && !(is_here && quotes[*said].order)) {
+      if (is_here) repeats[*said] = true;  // only the second one binds
+      *said = i;
     } else {
       repeats[i] = true;
     }
@@ -245,7 +245,7 @@ std::vector<Quote> Draft::gather(std::size_t first, std::size_t end) const {
   return distinct;
 }
 
-void Draft::score(std::vector<Quote>& quotes) const {
+void Draft::score(std::span<Quote> quotes) const {
   if (quotes.empty()) return;
   const TextScorer& importance = options_.compressor.importance;
   if (!importance) {
@@ -329,7 +329,9 @@ void Draft::replace(std::size_t first, std::size_t end, std::size_t max_tokens) 
     Fitted fitted =
         fit_quotes(kSegmentHeading, {}, std::move(quotes), max_tokens, options_.counter);
     segment.quotes = std::move(fitted.quotes);
-    finish_segment(segment, options_.counter);
+    segment.message = std::move(fitted.message);
+    segment.tokens = fitted.tokens;
+    segment.digest = digest_of(segment.message);
   }
   made.push_back(std::make_shared<const Segment>(std::move(segment)));
   insert_segment(segments, made.back());

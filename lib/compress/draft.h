@@ -95,7 +95,7 @@ class Draft {
   void for_each_item(base::FunctionRef<void(const Item&, bool is_evidence)> take) const;
   std::vector<Quote> gather(std::size_t first, std::size_t end) const;
   void add_quotes(std::size_t i, std::vector<Quote>& quotes) const;
-  void score(std::vector<Quote>& quotes) const;
+  void score(std::span<Quote> quotes) const;
   bool summarize(Segment& segment, std::vector<Quote>& quotes, std::size_t max_tokens) const;
 
   const View& view_;

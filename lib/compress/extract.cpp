@@ -6,7 +6,7 @@
 
 namespace incipit::compress {
 
-std::vector<std::size_t> extract(std::span<const Candidate> pieces, std::size_t max_tokens) {
+std::vector<std::size_t> order_of(std::span<const Candidate> pieces) {
   std::vector<std::size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -14,8 +14,17 @@ std::vector<std::size_t> extract(std::span<const Candidate> pieces, std::size_t 
     if (pieces[a].salience != pieces[b].salience) return pieces[a].salience > pieces[b].salience;
     return a > b;
   });
+  return order;
+}
 
+std::vector<std::size_t> extract(std::span<const Candidate> pieces, std::size_t max_tokens) {
+  return extract(pieces, order_of(pieces), max_tokens);
+}
+
+std::vector<std::size_t> extract(std::span<const Candidate> pieces,
+                                 std::span<const std::size_t> order, std::size_t max_tokens) {
   std::vector<std::size_t> chosen;
+  chosen.reserve(order.size());
   std::size_t left = max_tokens;
   for (const std::size_t piece : order) {
     const std::size_t tokens = pieces[piece].tokens;

@@ -21,6 +21,12 @@ struct Candidate {
 /// newer before older where salience is equal. O(n log n).
 std::vector<std::size_t> extract(std::span<const Candidate> pieces, std::size_t max_tokens);
 
+/// The order in which they get room; it serves any room.
+std::vector<std::size_t> order_of(std::span<const Candidate> pieces);
+/// O(n), but for sorting what is chosen.
+std::vector<std::size_t> extract(std::span<const Candidate> pieces,
+                                 std::span<const std::size_t> order, std::size_t max_tokens);
+
 }  // namespace incipit::compress
 
 #endif  // INCIPIT_COMPRESS_EXTRACT_H_

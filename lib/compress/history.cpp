@@ -277,7 +277,8 @@ void History::remember(std::size_t i) {
   const std::string& text = entry.shown().text;
   const auto name = [&](text::Span span) {
     const bool asks = entry.message.role == Role::kUser && ends_in_question(span.of(text));
-    passages_.push_back({number, span, asks});
+    document_entries_.push_back(number << 1 | (asks ? 1u : 0u));
+    passages_.push_back(span);
   };
   const auto index = [&](text::Span span) {
     index_.add(span.of(text));

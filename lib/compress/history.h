@@ -97,7 +97,16 @@ class History {
   std::pair<std::size_t, std::size_t> last_turn() const noexcept { return last_turn_; }
 
   const retrieve::Bm25& index() const noexcept { return index_; }
-  const Passage& passage(std::uint32_t document) const { return passages_[document]; }
+  Passage passage(std::uint32_t document) const {
+    return {entry_of(document), passages_[document], asks(document)};
+  }
+  /// Parts of that, for very many documents.
+  std::uint32_t entry_of(std::uint32_t document) const noexcept {
+    return document_entries_[document] >> 1;
+  }
+  bool asks(std::uint32_t document) const noexcept {
+    return (document_entries_[document] & 1) != 0;
+  }
   std::optional<std::string> restore(std::string_view handle) const;
 
  private:
@@ -122,7 +131,8 @@ class History {
   RepeatedBlocks blocks_;
   std::vector<std::uint32_t> block_entries_;  // by number in blocks_
   retrieve::Bm25 index_;
-  std::deque<Passage> passages_;  // by document
+  std::vector<std::uint32_t> document_entries_;  // twice the entry, and 1 where it asks
+  std::deque<text::Span> passages_;              // by document
   Handles handles_;
 };
 

@@ -96,6 +96,7 @@ std::optional<std::size_t> NearDuplicates::find(const Sketch& sketch) const {
   if (sketch.terms.size() < kMinTerms) return std::nullopt;
   std::array<std::uint32_t, Sketch::kBands * kPerBand> candidates;
   std::size_t count = 0;
+  for (const std::uint64_t band : sketch.bands) bands_.prefetch(band);
   for (const std::uint64_t band : sketch.bands) {
     const Alike* alike = bands_.find(band);
     if (alike == nullptr) continue;
@@ -119,6 +120,7 @@ void NearDuplicates::add(const Sketch& sketch) {
   text.terms = terms_.add(sketch.terms);
   text.critical = critical_.add(sketch.critical);
   const auto number = static_cast<std::uint32_t>(texts_.size() - 1);
+  for (const std::uint64_t band : sketch.bands) bands_.prefetch(band);
   for (const std::uint64_t band : sketch.bands) add_to_band(band, number);
 }
 

@@ -23,6 +23,7 @@ class Splitter {
   explicit Splitter(std::string_view text) : text_(text), fences_(text), json_(text) {}
 
   std::vector<Piece> split() {
+    pieces_.reserve(std::min(text_.size() / kPieceBytes + 2, kMostReserved));
     while (at_ < text_.size()) {
       const bool at_line_begin = at_ == 0 || text_[at_ - 1] == '\n';
       if (at_line_begin && (take_code() || take_json_line() || take_table() || take_log_line())) {
@@ -125,10 +126,11 @@ class Splitter {
 
   void flush_prose(std::size_t end) {
     if (end == prose_begin_) return;
-    for (const text::Span& span : text::sentences(text_.substr(prose_begin_, end - prose_begin_))) {
+    const std::string_view prose = text_.substr(prose_begin_, end - prose_begin_);
+    text::for_each_sentence(prose, [this](text::Span span) {
       pieces_.push_back(
           {{prose_begin_ + span.begin, prose_begin_ + span.end}, PieceKind::kSentence});
-    }
+    });
     prose_begin_ = end;
   }
 
@@ -140,6 +142,9 @@ class Splitter {
     pieces_.erase(pieces_.begin());
     pieces_.front().span.begin = 0;
   }
+
+  static constexpr std::size_t kPieceBytes = 64;  // about
+  static constexpr std::size_t kMostReserved = 64;
 
   std::string_view text_;
   FenceFinder fences_;

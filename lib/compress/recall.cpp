@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "compress/policies.h"
 #include "compress/request.h"
+#include "compress/text_map.h"
 #include "text/ascii.h"
 
 namespace incipit::compress {
@@ -70,9 +70,11 @@ struct Found {
 /// its neighbours: an answer often shares no word with what is asked, but with what was asked then.
 std::vector<Found> search(const Draft& draft, std::size_t end, const Query& query) {
   const History& history = draft.view().history();
+  // Segments stand for most of a long chat, and for all of its front.
+  const std::size_t first_live = std::max(end, draft.first_live(0));
   const auto is_gone = [&](std::uint32_t document) {
-    const std::size_t entry = history.passage(document).entry;
-    return entry < end || draft.is_covered(entry);
+    const std::size_t entry = history.entry_of(document);
+    return entry < first_live || draft.is_covered(entry);
   };
   // Words that most messages have tell none of them apart, and looking them up is what costs.
   const std::uint64_t weight = history.index().weight(query.text);
@@ -82,7 +84,7 @@ std::vector<Found> search(const Draft& draft, std::size_t end, const Query& quer
   // answer's: such passages would leave no room for what answers.
   const auto weigh = [&](std::uint32_t document, std::uint64_t score) -> std::uint64_t {
     if (!is_gone(document)) return 0;
-    return is_long && history.passage(document).asks ? score / 2 : score;
+    return is_long && history.asks(document) ? score / 2 : score;
   };
   std::vector<retrieve::Bm25::Hit> hits = history.index().search(query.text, kHits, weigh);
   if (hits.empty()) return {};
@@ -165,15 +167,17 @@ Evidence recall(const Draft& draft, std::size_t end, std::size_t max_tokens) {
   rescore(draft, query.text, found);
 
   // What a segment quotes is in the prompt already, and once is enough.
-  std::unordered_set<std::string> known;
+  TextMap known;
   for (const SegmentPtr& segment : draft.segments) {
-    for (const Quote& quote : segment->quotes) known.emplace(trimmed(quote.text));
+    for (const Quote& quote : segment->quotes) known.emplace(trimmed(quote.text), 0);
   }
   std::vector<Quote> quotes;
   for (const Found& one : found) {
     if (view.is_fixed(one.passage.entry)) continue;
+    const std::string_view shown = view[one.passage.entry].shown().text;
     for (Quote& quote : quotes_of(draft, one)) {
-      if (known.emplace(trimmed(quote.text)).second) quotes.push_back(std::move(quote));
+      const std::string_view said = shown.substr(quote.begin, quote.text.size());
+      if (known.emplace(trimmed(said), 0).second) quotes.push_back(std::move(quote));
     }
   }
   if (quotes.empty()) return {};

@@ -32,15 +32,25 @@ Outcome outcome_of(const Draft& draft) {
 Reporter::Reporter(const View& view, const Outcome& outcome) : view_(view), outcome_(outcome) {
   for (const SegmentPtr& segment : outcome.segments) {
     for (const Quote& quote : segment->quotes) {
-      if (!is_summary(quote)) in_segments_[quote.entry] += quote.tokens;
+      if (is_summary(quote)) continue;
+      if (in_segments_.empty() || in_segments_.back().entry != quote.entry) {
+        in_segments_.push_back({quote.entry, 0});
+      }
+      in_segments_.back().tokens += quote.tokens;
     }
+  }
+  // A log may have quotes in any order.
+  if (!std::ranges::is_sorted(in_segments_, {}, &Quoted::entry)) {
+    std::ranges::stable_sort(in_segments_, {}, &Quoted::entry);
   }
 }
 
 void Reporter::report_covered(MessageReport& report, std::size_t i, const Segment& segment) const {
-  if (const auto found = in_segments_.find(i); found != in_segments_.end()) {
+  if (const auto found = std::ranges::equal_range(in_segments_, i, {}, &Quoted::entry);
+      !found.empty()) {
     report.fate = MessageFate::kSummarized;
-    report.tokens_after = found->second;
+    report.tokens_after = 0;
+    for (const Quoted& quoted : found) report.tokens_after += quoted.tokens;
     report.why = "old; what tells most stands in a segment";
   } else if (has_summary(segment) && !view_[i].message.ephemeral) {
     report.fate = MessageFate::kSummarized;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "compress/draft.h"
@@ -33,7 +32,10 @@ class Reporter {
 
   const View& view_;
   const Outcome& outcome_;
-  std::unordered_map<std::size_t, std::size_t> in_segments_;  // tokens by entry
+  struct Quoted {
+    std::size_t entry = 0, tokens = 0;
+  };
+  std::vector<Quoted> in_segments_;  // by entry
 };
 
 /// Messages whose fate may differ between two prompts, the first of which knew `known` messages.

@@ -49,9 +49,18 @@ bool ends_in_question(std::string_view text) noexcept {
 std::uint64_t salience(std::string_view piece, const retrieve::Bm25& index) {
   std::uint64_t sum = 0, terms = 0, names = 0, numbers = 0;
   bool first = true;
+  // Where terms are in the index is fetched some terms before it is looked at.
+  std::array<std::uint64_t, 64> due;
+  std::size_t waiting = 0;
+  const auto look_up = [&] {
+    for (std::size_t i = 0; i < waiting; ++i) sum += index.idf(due[i]);
+    waiting = 0;
+  };
   const auto add = [&](std::uint64_t term) {
-    sum += index.idf(term);
+    index.prefetch(term);
+    due[waiting++] = term;
     ++terms;
+    if (waiting == due.size()) look_up();
   };
   const auto count = [&](const Word& word) {
     if (word.kind == Word::Kind::kNumber) ++numbers;
@@ -60,6 +69,7 @@ std::uint64_t salience(std::string_view piece, const retrieve::Bm25& index) {
   };
   retrieve::for_each_term(piece, add, count);
   if (terms == 0) return 0;
+  look_up();
 
   // The root in 1/256, of at most 2^24 terms.
   const std::uint64_t root = retrieve::square_root(std::min<std::uint64_t>(terms, 1 << 24) << 16);

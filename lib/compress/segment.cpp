@@ -16,6 +16,7 @@ constexpr std::string_view kOrdersHeading = "Still in force:";
 
 // A label, and the line break behind the message.
 constexpr std::size_t kLabelTokens = 3;
+constexpr std::size_t kLabelBytes = 12;
 
 std::string_view speaker(Role role) {
   switch (role) {
@@ -31,6 +32,13 @@ std::string_view speaker(Role role) {
   return "System:";
 }
 
+std::vector<const Quote*> pointers_to(const std::vector<Quote>& quotes) {
+  std::vector<const Quote*> pointers;
+  pointers.reserve(quotes.size());
+  for (const Quote& quote : quotes) pointers.push_back(&quote);
+  return pointers;
+}
+
 bool is_block(PieceKind kind) { return kind != PieceKind::kSentence; }
 
 void break_line(std::string& text) {
@@ -44,17 +52,20 @@ void join(std::string& text, const Quote& last, const Quote& next) {
   if (is_block(last.kind) || is_block(next.kind)) break_line(text);
 }
 
-}  // namespace
-
-std::string render_quotes(std::string_view heading, std::string_view summary,
-                          const std::vector<Quote>& quotes) {
-  std::string text(heading);
+std::string render(std::string_view heading, std::string_view summary,
+                   std::span<const Quote* const> quotes) {
+  std::size_t bytes = heading.size() + summary.size();
+  for (const Quote* quote : quotes) bytes += quote->text.size() + kLabelBytes;
+  std::string text;
+  text.reserve(bytes);
+  text += heading;
   if (!summary.empty()) {
     text += '\n';
     text += summary;
   }
   const Quote* last = nullptr;
-  for (const Quote& quote : quotes) {
+  for (const Quote* const one : quotes) {
+    const Quote& quote = *one;
     if (quote.order) continue;
     if (last == nullptr || last->entry != quote.entry) {
       break_line(text);
@@ -67,7 +78,8 @@ std::string render_quotes(std::string_view heading, std::string_view summary,
     last = &quote;
   }
   bool first = true;
-  for (const Quote& quote : quotes) {
+  for (const Quote* const one : quotes) {
+    const Quote& quote = *one;
     if (!quote.order) continue;
     // White space at the end of an order stays: it is word for word.
     if (first) break_line(text);
@@ -83,6 +95,13 @@ std::string render_quotes(std::string_view heading, std::string_view summary,
     while (!text.empty() && is_space(text.back())) text.pop_back();
   }
   return text;
+}
+
+}  // namespace
+
+std::string render_quotes(std::string_view heading, std::string_view summary,
+                          const std::vector<Quote>& quotes) {
+  return render(heading, summary, pointers_to(quotes));
 }
 
 Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vector<Quote> quotes,
@@ -103,27 +122,33 @@ Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vecto
   // The sum of the parts is only about what the whole takes: the room for it is corrected until the
   // whole fits, between what was too little and what was too much.
   constexpr int kRounds = 10;
+  const std::vector<std::size_t> order = order_of(candidates);
+  std::vector<const Quote*> chosen;
+  std::vector<std::size_t> best_choice;
   Fitted best;
   bool fits = false;
   std::size_t room = max_tokens > overhead ? max_tokens - overhead : 0;
   std::size_t too_little = 0, too_much = SIZE_MAX;
   for (int round = 0; round < kRounds; ++round) {
     if (round == kRounds - 1 && !fits) room = 0;  // only what must be kept
-    const std::vector<std::size_t> choice = extract(candidates, room);
-    std::vector<Quote> chosen;
-    chosen.reserve(choice.size());
-    for (const std::size_t i : choice) chosen.push_back(quotes[i]);
+    std::vector<std::size_t> choice = extract(candidates, order, room);
+    const bool is_all = choice.size() == quotes.size();
+    chosen.clear();
+    for (const std::size_t i : choice) chosen.push_back(&quotes[i]);
     Message message{.role = Role::kSystem};
     if (!chosen.empty() || !summary.empty()) {
-      message.text = render_quotes(heading, summary, chosen);
+      message.text = render(heading, summary, chosen);
     }
     const std::size_t tokens = message.text.empty() ? 0 : count_message(counter, message);
     const bool fit = tokens <= max_tokens;
     const bool better = fit ? !fits || tokens > best.tokens : !fits && tokens < best.tokens;
-    if (round == 0 || better) best = {std::move(chosen), std::move(message), tokens};
+    if (round == 0 || better) {
+      best = {{}, std::move(message), tokens};
+      best_choice = std::move(choice);
+    }
     fits = fits || fit;
     if (fit) {
-      if (choice.size() == quotes.size() || max_tokens - tokens <= max_tokens / 128) break;
+      if (is_all || max_tokens - tokens <= max_tokens / 128) break;
       too_little = room;
       room += max_tokens - tokens;
     } else {
@@ -134,6 +159,8 @@ Fitted fit_quotes(std::string_view heading, std::string_view summary, std::vecto
     if (fits && too_much <= too_little + 1) break;
     if (room <= too_little || room >= too_much) room = too_little + (too_much - too_little) / 2;
   }
+  best.quotes.reserve(best_choice.size());
+  for (const std::size_t i : best_choice) best.quotes.push_back(std::move(quotes[i]));
   return best;
 }
 

@@ -2,6 +2,7 @@
 #include "retrieve/bm25.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace incipit::retrieve {
@@ -10,13 +11,50 @@ namespace {
 constexpr std::uint64_t kK1 = kFixedOne * 6 / 5;  // 1.2
 constexpr std::uint64_t kB = kFixedOne * 3 / 4;   // 0.75
 
-/// What a term adds to the score of a document that holds it `count` times; `norm` is
-/// k1 (1 - b + b length / average). All in 1/65536.
-std::uint64_t term_score(std::uint64_t idf, std::uint64_t count, std::uint64_t norm) noexcept {
-  // At most 2^16 times, so that the product stays below 2^64: idf is below 2^22.
-  const std::uint64_t capped = std::min(count, kFixedOne);
-  return idf * ((capped * (kK1 + kFixedOne)) >> 8) / ((capped * kFixedOne + norm) >> 8);
-}
+/// What a term adds to the scores of documents that hold it. All in 1/65536.
+class TermScores {
+ public:
+  /// k1 (1 - b + b length / average) is `base` + `slope` length, that in 1/2^32.
+  TermScores(std::uint64_t idf, std::uint64_t base, std::uint64_t slope) noexcept
+      : idf_(idf), base_(base), slope_(slope) {}
+
+  /// At least 1.
+  std::uint64_t operator()(std::uint32_t count, std::uint32_t length) noexcept {
+    // Most documents are short and hold a term once.
+    if (count != 1 || length >= of_once_.size()) return computed(count, length);
+    std::uint64_t& score = of_once_[length];
+    if (score == 0) score = computed(count, length);
+    return score;
+  }
+
+ private:
+  std::uint64_t computed(std::uint64_t count, std::uint64_t length) const noexcept {
+    const std::uint64_t norm = base_ + ((slope_ * length) >> kFixedBits);
+    // At most 2^16 times, so that the product stays below 2^64: idf is below 2^22.
+    const std::uint64_t capped = std::min(count, kFixedOne);
+    const std::uint64_t score =
+        idf_ * ((capped * (kK1 + kFixedOne)) >> 8) / ((capped * kFixedOne + norm) >> 8);
+    return std::max<std::uint64_t>(1, score);
+  }
+
+  std::uint64_t idf_, base_, slope_;
+  std::array<std::uint64_t, 128> of_once_ = {};  // by length; 0: not computed yet
+};
+
+/// Clears the scores of what was found as it goes.
+struct Cleared {
+  std::vector<std::uint64_t>& scores;
+  std::vector<std::uint32_t>& found;
+
+  Cleared(std::vector<std::uint64_t>& all, std::vector<std::uint32_t>& touched) noexcept
+      : scores(all), found(touched) {}
+  Cleared(const Cleared&) = delete;
+  Cleared& operator=(const Cleared&) = delete;
+  ~Cleared() {
+    for (const std::uint32_t document : found) scores[document] = 0;
+    found.clear();
+  }
+};
 
 }  // namespace
 
@@ -24,6 +62,7 @@ std::uint32_t Bm25::add(std::span<const std::uint64_t> terms) {
   const std::uint32_t document = documents();
   lengths_.push_back(static_cast<std::uint32_t>(terms.size()));
   log_documents_ = log2_fixed(2 * std::uint64_t{lengths_.size()} + 2);
+  for (const std::uint64_t hash : terms) terms_.prefetch(hash);
   for (const std::uint64_t hash : terms) {
     Term& term = terms_.find_or_add(hash);
     if (term.number == 0) {
@@ -67,30 +106,39 @@ std::vector<Bm25::Hit> Bm25::search(
   const std::uint64_t slope = (((kK1 * kB) >> kFixedBits) << (2 * kFixedBits)) / average;
   const std::uint64_t base = (kK1 * (kFixedOne - kB)) >> kFixedBits;
 
-  std::vector<std::uint64_t> scores(lengths_.size());
-  std::vector<Hit> hits;
+  std::vector<std::uint64_t>& scores = scratch_.scores;
+  std::vector<std::uint32_t>& found = scratch_.found;
   std::size_t left = kMostPostings;
+  scores.resize(lengths_.size());
+  found.reserve(std::min(left, scores.size()));
+  const Cleared cleared{scores, found};
   for (const Term& term : terms) {
-    const std::uint64_t idf = idf_of(term.documents);
+    TermScores of_term(idf_of(term.documents), base, slope);
     postings_.for_last(term.number - 1, left, [&](const Posting& posting) {
       std::uint64_t& score = scores[posting.document];
-      if (score == 0) hits.push_back({posting.document, 0});
-      score += std::max<std::uint64_t>(
-          1, term_score(idf, posting.count,
-                        base + ((slope * lengths_[posting.document]) >> kFixedBits)));
+      if (score == 0) found.push_back(posting.document);
+      score += of_term(posting.count, lengths_[posting.document]);
     });
     left -= std::min<std::size_t>(left, term.documents);
   }
 
-  for (Hit& hit : hits) hit.score = weigh(hit.document, scores[hit.document]);
-  std::erase_if(hits, [](const Hit& hit) { return hit.score == 0; });
   const auto better = [](const Hit& a, const Hit& b) {
     return a.score != b.score ? a.score > b.score : a.document > b.document;
   };
-  const std::size_t count = std::min(limit, hits.size());
-  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(count), hits.end(),
-                    better);
-  hits.resize(count);
+  std::vector<Hit> hits;  // a heap, the worst one in front
+  for (const std::uint32_t document : found) {
+    const Hit hit{document, weigh(document, scores[document])};
+    if (hit.score == 0) continue;
+    if (hits.size() == limit) {
+      if (limit == 0 || !better(hit, hits.front())) continue;
+      std::pop_heap(hits.begin(), hits.end(), better);
+      hits.back() = hit;
+    } else {
+      hits.push_back(hit);
+    }
+    std::push_heap(hits.begin(), hits.end(), better);
+  }
+  std::sort_heap(hits.begin(), hits.end(), better);
   return hits;
 }
 

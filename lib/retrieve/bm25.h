@@ -18,7 +18,8 @@ namespace incipit::retrieve {
 
 /// An index of texts that grows, ranked by Okapi BM25 (Robertson and Zaragoza, "The Probabilistic
 /// Relevance Framework", 2009, section 3.2; k1 = 1.2, b = 0.75). Scores are fixed-point, so that
-/// ranks are the same on every machine. The same texts in the same order give the same index.
+/// ranks are the same on every machine. The same texts in the same order give the same index. Not
+/// thread-safe: search() has a scratch space that it does not make anew for each query.
 class Bm25 {
  public:
   /// O(length). The number of the document: 0, 1, 2...
@@ -33,8 +34,7 @@ class Bm25 {
   /// The best `limit` documents that share a term with the query, best first, newer before older
   /// where scores are equal, by what `weigh` makes of their scores; 0 leaves a document out. Rare
   /// terms are looked at first; past kMostPostings the commonest ones, and then the oldest
-  /// documents, are left out, so that a query costs O(min(hits, kMostPostings)), and O(documents)
-  /// for clearing scores.
+  /// documents, are left out, so that a query costs O(min(hits, kMostPostings)).
   std::vector<Hit> search(
       std::string_view query, std::size_t limit,
       base::FunctionRef<std::uint64_t(std::uint32_t document, std::uint64_t score)> weigh) const;
@@ -46,6 +46,8 @@ class Bm25 {
   std::uint64_t weight(std::string_view query) const;
 
   std::uint32_t documents() const noexcept { return static_cast<std::uint32_t>(lengths_.size()); }
+  /// Has the cache fetch what idf() will look at.
+  void prefetch(std::uint64_t term) const noexcept { terms_.prefetch(term); }
   /// How many documents hold a term.
   std::uint32_t document_frequency(std::uint64_t term) const noexcept;
   /// log2(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N documents, in 1/65536.
@@ -63,6 +65,12 @@ class Bm25 {
   Postings postings_;
   std::vector<std::uint32_t> lengths_;  // in terms, by document
   std::uint64_t total_length_ = 0;
+  // Of search(), which leaves zeros behind.
+  struct Scratch {
+    std::vector<std::uint64_t> scores = {};  // by document
+    std::vector<std::uint32_t> found = {};   // documents with a score
+  };
+  mutable Scratch scratch_;
   std::uint32_t log_documents_ = kFixedOne;  // log2(2 N + 2) for N documents
 };
 

@@ -25,6 +25,12 @@ class HashTable {
     return slot.key == key ? &slot.value : nullptr;
   }
 
+  /// Has the cache fetch what find() and find_or_add() will look at.
+  void prefetch(std::uint64_t key) const noexcept {
+    const Part& part = parts_[part_of(key)];
+    if (!part.slots.empty()) __builtin_prefetch(&part.slots[key & (part.slots.size() - 1)]);
+  }
+
   /// Its value, a new one where there was none. Good until the next call.
   Value& find_or_add(std::uint64_t key) {
     if (key == kNoKey) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
+
 namespace incipit::text {
 
 /// A part of a text, in bytes.
@@ -28,6 +30,8 @@ std::size_t grapheme_end(std::string_view text, std::size_t at) noexcept;
 /// a sentence; full stops of abbreviations, numbers, names and list items do not. No grapheme is
 /// cut. O(length).
 std::vector<Span> sentences(std::string_view text);
+/// Calls `take` with one after the other.
+void for_each_sentence(std::string_view text, base::FunctionRef<void(Span sentence)> take);
 
 /// What words() and WordScanner find.
 struct Word {

@@ -123,9 +123,9 @@ bool is_one_of(const std::array<std::string_view, count>& list, std::string_view
 
 class Splitter {
  public:
-  explicit Splitter(std::string_view text) : text_(text) {}
+  Splitter(std::string_view text, base::FunctionRef<void(Span)> take) : text_(text), take_(take) {}
 
-  std::vector<Span> split() {
+  void split() {
     std::size_t at = behind_front_space();
     while (at < text_.size()) {
       if (!kMayBegin[static_cast<unsigned char>(text_[at])]) {
@@ -145,7 +145,6 @@ class Splitter {
       }
     }
     if (begin_ < text_.size()) end_sentence(text_.size());
-    return std::move(found_);
   }
 
  private:
@@ -284,17 +283,25 @@ class Splitter {
   }
 
   void end_sentence(std::size_t end) {
-    found_.push_back({begin_, end});
+    take_({begin_, end});
     begin_ = end;
   }
 
   std::string_view text_;
+  base::FunctionRef<void(Span)> take_;
   std::size_t begin_ = 0;  // of the sentence
-  std::vector<Span> found_;
 };
 
 }  // namespace
 
-std::vector<Span> sentences(std::string_view text) { return Splitter(text).split(); }
+void for_each_sentence(std::string_view text, base::FunctionRef<void(Span sentence)> take) {
+  Splitter(text, take).split();
+}
+
+std::vector<Span> sentences(std::string_view text) {
+  std::vector<Span> found;
+  for_each_sentence(text, [&found](Span sentence) { found.push_back(sentence); });
+  return found;
+}
 
 }  // namespace incipit::text
