@@ -13,6 +13,8 @@ TEMPLATE_TEST_CASE_SIG("a tenth of a million conversations", "", ((std::uint64_t
   CHECK(first_broken(check_fill, kFirst, 10'000) == "");
 }
 
-TEST_CASE("a chat of a hundred thousand turns stays in its budget") { CHECK(check_long_chat(100'000) == ""); }
+TEST_CASE("a chat of a hundred thousand turns stays in its budget") {
+  CHECK(check_long_chat(100'000) == "");
+}
 
 }  // namespace incipit::test

@@ -73,6 +73,15 @@ TEST_CASE("finds names, also at the front of sentences") {
   CHECK(names("The cat sat. I'm here. Please wait.\nHowever, it left") == Tokens{});
 }
 
+TEST_CASE("words at the ends of sentences are words") {
+  CHECK(logic("If not: never? Always. all.") == Tokens{"if", "not", "never", "always", "all"});
+  CHECK(names("It ended. The end? Bob. Then: The x") == Tokens{"Bob"});
+  CHECK(paths("www.a.b www. www.(x)").front() == "www.a.b");
+  CHECK(logic("notx nota, not") == Tokens{"not"});
+  CHECK(logic("Cannot. cannots") == Tokens{"can", "not"});
+  CHECK(identifiers("end.of end.") == Tokens{"end.of"});
+}
+
 TEST_CASE("tells where tokens are") {
   const std::string text = "a 12 不 X";
   std::vector<std::size_t> positions;

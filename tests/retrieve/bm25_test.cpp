@@ -2,6 +2,7 @@
 #include "retrieve/bm25.h"
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,22 @@ TEST_CASE("BM25 prefers the shorter of very long texts") {
   };
   const Bm25 index = index_of({text_of(100'000), text_of(120'000), text_of(300'000)});
   CHECK(documents(index.search("needle", 3)) == Numbers{0, 1, 2});
+}
+
+TEST_CASE("BM25 forgets one query before the next") {
+  const Bm25 index = index_of({"red apple", "green apple tree", "blue sky"});
+  const auto scores = [&](std::string_view query) {
+    std::vector<std::uint64_t> found;
+    for (const Bm25::Hit& hit : index.search(query, 9)) found.push_back(hit.score);
+    return found;
+  };
+  const auto apples = scores("apple");
+  REQUIRE(apples.size() == 2);
+  CHECK(scores("green sky tree").size() == 2);
+  CHECK_THROWS(index.search("apple sky", 9, [](std::uint32_t, std::uint64_t) -> std::uint64_t {
+    throw std::runtime_error("no");
+  }));
+  CHECK(scores("apple") == apples);
 }
 
 TEST_CASE("BM25 prefers the newer of equals, and only what is wanted") {

@@ -19,6 +19,17 @@ TEST_CASE("a table finds what was added, and nothing else") {
   CHECK(table.size() == 2);
 }
 
+TEST_CASE("the key 0 is one like others") {
+  HashTable<int> table;
+  CHECK(table.find(0) == nullptr);
+  table.find_or_add(0) = 4;
+  CHECK(table.find_or_add(0) == 4);
+  CHECK(table.size() == 1);
+  table.prefetch(0);  // neither this nor what is missing does anything
+  table.prefetch(~std::uint64_t{0});
+  CHECK(table.size() == 1);
+}
+
 TEST_CASE("values stay as the table grows, keys that collide included") {
   // Of one part, spread over all parts, and of one place in each part.
   for (const std::uint64_t step :

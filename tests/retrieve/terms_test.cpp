@@ -49,6 +49,33 @@ TEST_CASE("scripts without spaces give pairs of neighbours") {
   CHECK(terms("한국어 단어").size() == 2);
 }
 
+TEST_CASE("words are terms wherever they end, in ASCII and beyond") {
+  const std::uint64_t word = terms("word")[0];
+  for (const char* const text : {"word", "Word.", "word,", "word?", "(WORD)", "word's", "word'",
+                                 "'word", "word.\u3002", "\u3002word", "\u4E2Dword"}) {
+    INFO(text);
+    CHECK(terms(text).back() == word);
+  }
+  CHECK(terms("word.\u3002word").size() == 2);
+  CHECK(terms("wor\u0301d").size() == 1);
+  CHECK(terms("wor\u0301d")[0] != word);
+  CHECK(terms("1.5") != terms("1 5"));
+  CHECK(terms("1.\u0665").size() == 1);  // a digit, too
+  CHECK(terms("a.5").size() == 2);
+  CHECK(terms("x_1\u4E2D\u6587").size() == 2);
+}
+
+TEST_CASE("words are shown with their terms") {
+  std::vector<std::string> words;
+  std::size_t count = 0;
+  const std::string text = "Don't wait, 2nd \u4E2D\u6587\u5B57";
+  for_each_term(
+      text, [&](std::uint64_t) { ++count; },
+      [&](const incipit::text::Word& word) { words.emplace_back(word.span.of(text)); });
+  CHECK(words == std::vector<std::string>{"Don't", "wait", "2nd", "\u4E2D", "\u6587", "\u5B57"});
+  CHECK(count == 5);
+}
+
 TEST_CASE("texts without words have no terms, and bytes that are no UTF-8 do no harm") {
   CHECK(terms("").empty());
   CHECK(terms(" .,!?\n\t").empty());

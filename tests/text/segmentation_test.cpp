@@ -163,6 +163,18 @@ TEST_CASE("words") {
   CHECK(words_of("") == Strings{});
 }
 
+TEST_CASE("words from a place on") {
+  const std::string_view text = "one two\u3002three";
+  WordScanner scanner(text, 3);
+  Word word;
+  REQUIRE(scanner.next(word));
+  CHECK(word.span.of(text) == "two");
+  REQUIRE(scanner.next(word));
+  CHECK(word.span.of(text) == "three");
+  CHECK(!scanner.next(word));
+  CHECK(!WordScanner(text, text.size()).next(word));
+}
+
 TEST_CASE("kinds of words") {
   const std::vector<Word> found = words("abc 2nd 好");
   REQUIRE(found.size() == 3);
