@@ -44,8 +44,8 @@ struct Call {
 /// are taken in passes; a pass walks the segments, and its rows meet each in tiles.
 class UnitRun {
  public:
-  /// `then` is what the thread likely computes next.
-  UnitRun(const Call& call, const AttentionUnit& unit, const AttentionUnit& then,
+  /// `then` is what the thread likely computes next, or null.
+  UnitRun(const Call& call, const AttentionUnit& unit, const AttentionUnit* then,
           AttentionScratch::Worker& worker)
       : call_(call), unit_(unit), then_(then), worker_(worker), query_rows_(worker.query_rows) {}
 
@@ -161,15 +161,17 @@ class UnitRun {
     }
   }
 
-  /// To the item's segment or, behind its last, to what likely comes then.
+  /// To the item's segment or, behind its last, to what likely comes then. Where nothing does, to
+  /// what is at hand.
   void point_to_next(std::uint32_t segment) {
+    if (segment < item().segment_end) return point_to(unit_, segment, next_k_, next_v_);
     AttentionUnit next = unit_;
-    if (segment == item().segment_end) {
-      next.item = order().next(unit_.item);
-      if (next.item == AttentionOrder::kNone) next = then_;
-      segment = call_.plan.items[next.item].segment_begin;
+    next.item = order().next(unit_.item);
+    if (next.item == AttentionOrder::kNone) {
+      if (then_ == nullptr) return;
+      next = *then_;
     }
-    point_to(next, segment, next_k_, next_v_);
+    point_to(next, call_.plan.items[next.item].segment_begin, next_k_, next_v_);
   }
 
   /// What the tile asks of memory. A lone tile asks for V while it reads K, and for the next K
@@ -316,7 +318,7 @@ class UnitRun {
 
   const Call& call_;
   AttentionUnit unit_;  // its item is the one at work
-  const AttentionUnit then_;
+  const AttentionUnit* const then_;
   AttentionScratch::Worker& worker_;
   QueryRow* const query_rows_;
   std::uint32_t first_row_ = 0, rows_ = 0, tiles_ = 0;  // of the pass, at work
@@ -407,6 +409,9 @@ std::string attention_numerics(const base::CpuFeatures& allowed) {
 device::PlanOptions attention_plan_options(unsigned threads) noexcept {
   device::PlanOptions options;
   options.segment_tokens = kSegmentTokens;
+  // Rows of several query heads make tiles together, so few will do; and parts of the rows keep
+  // their states to themselves, where parts of the keys must be merged.
+  options.least_item_rows = 8;
   options.wanted_items = threads;
   return options;
 }
@@ -418,8 +423,9 @@ void attention(const AttentionKernel& kernel, const AttentionTask& task, base::T
   scratch.prepare(threads.members(), kernel, task);
   const std::vector<AttentionUnit>& units = scratch.order().units();
   threads.for_each(units.size(), [&](std::size_t unit, unsigned member) {
-    const std::size_t then = std::min(unit + threads.members(), units.size() - 1);
-    UnitRun(call, units[unit], units[then], scratch.worker(member)).run();
+    const std::size_t then = unit + threads.members();
+    UnitRun(call, units[unit], then < units.size() ? &units[then] : nullptr, scratch.worker(member))
+        .run();
   });
 }
 

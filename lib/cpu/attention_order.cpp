@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/attention_order.h"
 
-#include <cstddef>
+#include <algorithm>
 #include <numeric>
 #include <span>
 
@@ -21,6 +21,11 @@ bool may_follow(const AttentionItem& item, const AttentionItem& leader) {
   const auto segments = [](const AttentionItem& i) { return i.segment_end - i.segment_begin; };
   return leader.row_count >= kLeastRows && item.row_count < leader.row_count &&
          segments(item) <= (segments(leader) + kLongerLeader - 1) / kLongerLeader;
+}
+
+/// Whether `some` lie next to each other in `all`, in the same order.
+bool has_run(std::span<const std::uint32_t> all, std::span<const std::uint32_t> some) {
+  return std::search(all.begin(), all.end(), some.begin(), some.end()) != all.end();
 }
 
 }  // namespace
@@ -59,17 +64,18 @@ void AttentionOrder::make(const AttentionPlan& plan, std::uint32_t kv_heads,
   }
 }
 
+/// The item that this one may follow, or kNone.
 std::uint32_t AttentionOrder::leader_of(const AttentionPlan& plan, const AttentionItem& item,
                                         std::uint32_t most_rows) const noexcept {
   if (item.first || item.row_count == 0) return kNone;
   const std::span<const std::uint32_t> rows = rows_of(plan, item);
   const std::uint32_t leader = first_item_[rows.front()];
   if (leader == kNone || !may_follow(item, plan.items[leader])) return kNone;
-  if (plan.items[leader].row_count > most_rows) return kNone;
+  const std::span<const std::uint32_t> all = rows_of(plan, plan.items[leader]);
+  if (all.size() > most_rows || !has_run(all, rows)) return kNone;
   for (const std::uint32_t row : rows) {
     const std::uint32_t split = plan.split_index[row];
-    const bool has_two = split != AttentionPlan::kWhole && plan.split_rows[split].items == 2;
-    if (first_item_[row] != leader || !has_two) return kNone;
+    if (split == AttentionPlan::kWhole || plan.split_rows[split].items != 2) return kNone;
   }
   return leader;
 }

@@ -16,14 +16,15 @@ struct AttentionUnit {
 
 /// How threads take the items of a plan.
 ///
-/// An item whose rows all come from one other item, and have no third one, follows that: who has
-/// computed the one goes on with the other, and the states stay at hand. So samples of one prompt
-/// leave no partial states: what each has of its own follows what all share.
+/// An item whose rows all come from one other item, and have no third one, follows that if it is
+/// little work: who has computed the one goes on with the other, and the states stay at hand. So
+/// samples of one prompt leave no partial states: what each has of its own follows what all share.
 class AttentionOrder {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Items of more than `most_rows` rows get no followers.
+  /// Items of more than `most_rows` rows get no followers. O(rows of all items), and for each item
+  /// that might follow one the rows of that.
   void make(const device::AttentionPlan& plan, std::uint32_t kv_heads, std::uint32_t most_rows);
 
   /// In the order in which they are worth computing: the largest first, and those of the same K and
@@ -33,7 +34,8 @@ class AttentionOrder {
   std::uint32_t next(std::uint32_t item) const noexcept { return next_[item]; }
   /// Whether an item is computed behind another one.
   bool follows(std::uint32_t item) const noexcept { return follows_[item]; }
-  /// Whether one unit has all of the row, in two items.
+  /// Whether one unit has all of the row, in an item and one that follows it. The rows of a
+  /// follower lie next to each other in the leader's.
   bool is_joined(std::uint32_t row) const noexcept { return joined_[row]; }
 
  private:

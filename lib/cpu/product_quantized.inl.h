@@ -75,7 +75,9 @@ template <tensor::DType kType, int kLine, bool kHigh>
 }
 
 /// The share of a tile in prefetching the next columns: each `every`-th block from `first`, which
-/// is behind the last where there is nothing to do.
+/// is behind the last where there is nothing to do. Tiles take it by reference: compilers copy what
+/// they pass on the stack in wide pieces, which wait for the stores that made it, and so for all of
+/// the tile before.
 struct Prefetch {
   std::size_t ahead, every, first;
 };
@@ -301,7 +303,7 @@ template <std::size_t kRows, std::size_t kColumns>
 /// kRows rows of one group x kColumns columns.
 template <tensor::DType kType, std::size_t kRows, std::size_t kColumns>
 void multiply_tile(const ProductPart& part, std::size_t first_column, const RowBlock* x,
-                   std::size_t first_row, Prefetch prefetch) {
+                   std::size_t first_row, const Prefetch& prefetch) {
   Column<kType> w[kColumns];
   Floats sum[kRows][kColumns];
   INCIPIT_UNROLL
@@ -312,11 +314,13 @@ void multiply_tile(const ProductPart& part, std::size_t first_column, const RowB
   }
   prefetch_outputs<kRows, kColumns>(part, first_column, first_row);
   const std::size_t blocks = part.weight->columns() / kBlock;
+  const std::size_t ahead = prefetch.ahead, every = prefetch.every;
+  std::size_t next = prefetch.first;
   for (std::size_t b = 0; b < blocks; ++b, x += kRows) {
-    if (b == prefetch.first) {
-      prefetch.first += prefetch.every;
+    if (b == next) {
+      next += every;
       INCIPIT_UNROLL
-      for (std::size_t c = 0; c < kColumns; ++c) w[c].prefetch(b, prefetch.ahead);
+      for (std::size_t c = 0; c < kColumns; ++c) w[c].prefetch(b, ahead);
     }
     add_block<kType>(sum, w, x, b);
   }
@@ -326,7 +330,8 @@ void multiply_tile(const ProductPart& part, std::size_t first_column, const RowB
 /// All rows x kColumns columns, which come from memory once and stay in cache from group to group.
 template <tensor::DType kType, std::size_t kColumns>
 void multiply_columns(const ProductPart& part, std::size_t first_column) {
-  using Tile = void (*)(const ProductPart&, std::size_t, const RowBlock*, std::size_t, Prefetch);
+  using Tile = void (*)(const ProductPart&, std::size_t, const RowBlock*, std::size_t,
+                        const Prefetch&);
   static constexpr Tile kTiles[kTileRows] = {
       multiply_tile<kType, 1, kColumns>, multiply_tile<kType, 2, kColumns>,
       multiply_tile<kType, 3, kColumns>, multiply_tile<kType, 4, kColumns>,
@@ -337,12 +342,12 @@ void multiply_columns(const ProductPart& part, std::size_t first_column) {
   const std::size_t blocks = part.weight->columns() / kBlock;
   const RowGroups groups(part.x.rows, kTileRows);
   const bool stream = part.x.rows <= kStreamRows;
+  Prefetch prefetch = {kPanels * part.weight->panel_bytes(), groups.count, stream ? blocks : 0};
   for (std::size_t g = 0, row = 0; g < groups.count; ++g) {
     const std::size_t next = groups.begin(g + 1);
-    kTiles[next - row - 1](
-        part, first_column, part.quantized + row * blocks, row,
-        {kPanels * part.weight->panel_bytes(), groups.count, stream ? blocks : g});
+    kTiles[next - row - 1](part, first_column, part.quantized + row * blocks, row, prefetch);
     row = next;
+    if (!stream) ++prefetch.first;
   }
 }
 

@@ -11,8 +11,6 @@
 namespace incipit::device {
 namespace {
 
-// Fewer rows than this in an item waste the arithmetic of small matrix products.
-constexpr std::uint32_t kLeastItemRows = 8;
 // What reading an item's KV costs, in rows.
 constexpr std::uint64_t kReadCost = 8;
 
@@ -203,14 +201,14 @@ class ItemCutter {
     plan_.blocks.insert(plan_.blocks.end(), begin, end);
   }
 
-  /// Rows first, because cutting them needs no merge, down to kLeastItemRows; then segments.
+  /// Rows first, because cutting them needs no merge, down to least_item_rows; then segments.
   void cut_run(std::span<const std::uint32_t> rows, const Run& run, std::uint64_t enough) {
     const auto row_count = static_cast<std::uint32_t>(rows.size());
     const auto pieces = static_cast<std::uint32_t>(
         std::min<std::uint64_t>((cost(rows, run) + enough - 1) / enough, options_.wanted_items));
     const std::uint32_t least_parts = divide_up(row_count, options_.max_item_rows);
     const std::uint32_t row_parts =
-        std::max(std::min(pieces, row_count / kLeastItemRows), least_parts);
+        std::max(std::min(pieces, row_count / options_.least_item_rows), least_parts);
     for (std::uint32_t part = 0; part < row_parts; ++part) {
       const std::uint32_t begin = part_begin(row_count, row_parts, part);
       const std::uint32_t end = part_begin(row_count, row_parts, part + 1);
@@ -305,7 +303,8 @@ class ItemCutter {
 AttentionPlan plan_attention(std::span<const SequenceRows> sequences, const PlanOptions& options,
                              std::uint32_t window) {
   INCIPIT_CHECK(options.segment_tokens > 0 && options.segment_tokens % kBlockTokens == 0);
-  INCIPIT_CHECK(options.max_item_rows > 0 && options.wanted_items > 0);
+  INCIPIT_CHECK(options.max_item_rows > 0 && options.least_item_rows > 0);
+  INCIPIT_CHECK(options.wanted_items > 0);
   for (const SequenceRows& sequence : sequences) {
     INCIPIT_CHECK(sequence.rows > 0);
     INCIPIT_CHECK(sequence.blocks.size() * kBlockTokens >=

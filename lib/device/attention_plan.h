@@ -80,6 +80,8 @@ struct PlanOptions {
   std::uint32_t segment_tokens = 256;
   // Rows that share an item at most.
   std::uint32_t max_item_rows = 64;
+  // Rows are not cut into parts of fewer than this: such waste the arithmetic of small products.
+  std::uint32_t least_item_rows = 16;
   // A sequence that brings more rows than this keeps items of its own: it reads its KV for enough
   // rows as it is, and sharing would cost a merge.
   std::uint32_t max_shared_rows = 16;

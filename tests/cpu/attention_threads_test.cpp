@@ -34,6 +34,37 @@ TEST_CASE("However the work is cut, on any number of threads") {
   });
 }
 
+TEST_CASE("Samples whose own tokens follow the shared ones") {
+  for_each_setting([&](const Setting& setting) {
+    TestPool pool(setting.shape, 400, 12);
+    const TestSequence prompt = make_sequence(pool, 520, 1);
+    std::vector<TestSequence> samples;
+    for (std::uint32_t i = 0; i < 18; ++i) {
+      // The fourth is in its fourth segment, and no follower.
+      samples.push_back(make_sequence(pool, i == 3 ? 800 : 530 + 13 * i, 10 + i, &prompt, 520));
+    }
+    Batch together;
+    std::vector<float> expected;
+    const auto add = [&](const TestSequence& sequence, std::uint32_t first, std::uint32_t rows) {
+      together.add(sequence, first, rows);
+      const std::vector<float> alone =
+          run_attention(setting.path, pool, setting.params, Batch().add(sequence, first, rows));
+      expected.insert(expected.end(), alone.begin(), alone.end());
+    };
+    for (const TestSequence& sample : samples) add(sample, sample.length - 1, 1);
+    // Rows of tables that are there already share a last segment with rows far from them.
+    add(samples[3], 762, 1);
+    add(samples[17], samples[17].length - 3, 2);
+    for (const unsigned threads : {1u, 2u, 3u}) {
+      Run run;
+      run.threads = threads;
+      run.plan = cpu::attention_plan_options(threads);
+      CAPTURE(threads);
+      CHECK(same_bits(run_attention(setting.path, pool, setting.params, together, run), expected));
+    }
+  });
+}
+
 TEST_CASE("Scratch may be used again for other shapes and plans") {
   const Path path = paths().back();
   base::ThreadPool threads(2);

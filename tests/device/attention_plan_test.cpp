@@ -296,6 +296,18 @@ TEST_CASE("Work is cut where there is too little for the threads") {
     CHECK(plan.items.size() == 4);
     CHECK(plan.split_rows.empty());
   }
+  SECTION("not into fewer rows than are worth an item") {
+    const std::vector<Sequence> batch = {make_sequence(fresh, 4000, 31)};
+    const AttentionPlan segments = plan_of(batch, options);
+    check_coverage(batch, segments);
+    CHECK(segments.items.size() == 4);
+    CHECK(segments.split_rows.size() == 31);
+    options.least_item_rows = 7;
+    const AttentionPlan rows = plan_of(batch, options);
+    check_coverage(batch, rows);
+    CHECK(rows.items.size() == 4);
+    CHECK(rows.split_rows.empty());
+  }
   SECTION("nothing to cut") {
     const std::vector<Sequence> batch = {make_sequence(fresh, 0, 1)};
     CHECK(plan_of(batch, options).items.size() == 1);
