@@ -108,7 +108,7 @@ TEMPLATE_TEST_CASE("products of a warpgroup from shared memory", "", cuda::F16, 
         [&] {
           float sums[64];
           multiply_all<TestType>(sums, prepare<TestType>());
-          early = early || sums[5] == sums[5];  // NaN until they are waited for
+          if (thread_x() == 77) early = sums[5] == sums[5];  // NaN until they are waited for
           wait_products<0>(Site::here(), sums);
           for (unsigned i = 0; i < 64; ++i) out[row_of(i) * 128 + column_of(i)] = sums[i];
         },
