@@ -51,7 +51,7 @@ TEMPLATE_TEST_CASE("attention by warpgroups against float64", "", cuda::F16, cud
   check_fast<TestType, 64>(model, kBatchTokens, kBatch);
   check_fast<TestType, 128>(model, kBatchTokens, kBatch);
   SECTION("a sliding window") {
-    for (const unsigned window : {1u, 5u, 100u}) {
+    for (const unsigned window : {1u, 100u}) {
       model.window = window;
       check_fast<TestType, 64>(model, kBatchTokens, kBatch);
     }
@@ -79,11 +79,10 @@ TEST_CASE("attention by warpgroups: both of them, many tiles, several blocks") {
   AttentionModel model;
   model.heads = 3;
   model.kv_heads = 1;
-  // The stages go round three times; rows of tiles: 128 and 58, 128 and 64, 33.
-  for (const auto& rows : {Rows{0, 600, 62}, Rows{0, 571, 64}, Rows{0, 639, 11}}) {
-    check_fast<cuda::F16, 128>(model, rows.first + rows.count, {rows});
-  }
-  check_fast<cuda::BF16, 64>(model, 640, {{0, 448, 64}});  // whole blocks only
+  // The stages go round three times; rows of tiles: 128 and 58, 33.
+  check_fast<cuda::F16, 128>(model, 662, {{0, 600, 62}});
+  check_fast<cuda::F16, 128>(model, 650, {{0, 639, 11}});
+  check_fast<cuda::BF16, 64>(model, 512, {{0, 448, 64}});  // whole blocks only
 }
 
 TEST_CASE("attention by warpgroups in parts, which are merged") {

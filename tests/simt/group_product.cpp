@@ -64,9 +64,8 @@ class SwizzledMatrix {
 
 }  // namespace
 
-GroupOperands IssuedProduct::gather() const {
+void IssuedProduct::gather(GroupOperands& now) const {
   const GroupProduct& what = parts[0].product;
-  GroupOperands now;
   now.a.resize(kRows * kDepth);
   now.b.resize(std::size_t{kDepth} * what.columns);
   std::uint16_t values[kChunk];
@@ -97,7 +96,6 @@ GroupOperands IssuedProduct::gather() const {
       for (unsigned j = 0; j < kChunk; ++j) now.b[(k + j) * what.columns + column] = values[j];
     }
   }
-  return now;
 }
 
 /// Calls visit(register, index into values).

@@ -142,16 +142,15 @@ void PhaseBarriers::arrive(const void* barrier, std::uint32_t bytes, Site site) 
 
 void PhaseBarriers::finish_copies(Barrier& barrier, Site site) {
   Scheduler& scheduler = Scheduler::running();
-  std::vector<TensorCopy> copies;
-  copies.swap(barrier.copies);
   if (scheduler.machine().options.schedule == Schedule::kReverse) {
-    std::reverse(copies.begin(), copies.end());
+    std::reverse(barrier.copies.begin(), barrier.copies.end());
   }
-  for (const TensorCopy& copy : copies) {
+  for (const TensorCopy& copy : barrier.copies) {
     const OverlookRaces overlook;  // no thread does it
     perform(copy);
     barrier.bytes -= box_bytes(copy.map);
   }
+  barrier.copies.clear();
   if (barrier.bytes < 0) {
     scheduler.fail({"mbarrier: copies bring more bytes than it expects", site});
   }

@@ -85,19 +85,19 @@ void Warpgroup::issue(Site site) {
   Scheduler& scheduler = Scheduler::running();
   ++scheduler.machine().counters.group_products;
   if (!fenced_) scheduler.fail({"wgmma: no wgmma.fence since registers may have changed", site});
-  IssuedProduct product = {{}, {}, open_group_, site};
+  products_.push_back({{}, {}, open_group_, site});
+  IssuedProduct& product = products_.back();
   for (unsigned i = 0; i < kGroupLanes; ++i) {
     product.parts[i] = *static_cast<const GroupProductPart*>(payloads_[i]);
     check_same(product.parts[i], product.parts[0], site);
   }
-  product.operands = product.gather();
+  product.gather(product.operands);
   Accumulator& accumulator = accumulator_of(product);
   const GroupProduct& what = product.parts[0].product;
   if (!what.keep) std::fill(accumulator.values.begin(), accumulator.values.end(), 0.0f);
   accumulator.group = open_group_;
   accumulator.add(what.type, product.operands);
   accumulator.poison();
-  products_.push_back(std::move(product));
 }
 
 void Warpgroup::wait(unsigned pending) {
@@ -106,7 +106,9 @@ void Warpgroup::wait(unsigned pending) {
   if (open_group_ <= pending) return;
   const std::uint64_t end = open_group_ - pending;  // groups before it are complete
   for (const IssuedProduct& product : products_) {
-    if (product.group < end && !(product.gather() == product.operands)) {
+    if (product.group >= end) continue;
+    product.gather(operands_);
+    if (!(operands_ == product.operands)) {
       scheduler.fail(
           {"wgmma: operands were changed before the product was waited for", product.site});
     }

@@ -34,9 +34,9 @@ struct IssuedProduct {
   std::uint64_t group;
   Site site;
 
-  /// What the operands are now. Fails where a descriptor leads astray, or to what a thread has
-  /// stored and not fenced.
-  GroupOperands gather() const;
+  /// Reads what the operands are now. Fails where a descriptor leads astray, or to what a thread
+  /// has stored and not fenced.
+  void gather(GroupOperands& now) const;
 };
 
 /// Registers that products under way add to.
@@ -84,7 +84,9 @@ class Warpgroup {
 
   bool fenced_ = false;  // since registers could last be written
   std::uint64_t open_group_ = 0;
+  // Not on the stacks of threads, where nothing is destroyed after a failure.
   std::vector<IssuedProduct> products_;
+  GroupOperands operands_;
   std::vector<Accumulator> accumulators_;
 };
 
