@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "simt/sanitizers.h"
 #include "simt/scheduler.h"
 #include "simt/sixteen_bits.h"
 
@@ -66,8 +67,11 @@ class SwizzledMatrix {
 
 void IssuedProduct::gather(GroupOperands& now) const {
   const GroupProduct& what = parts[0].product;
-  now.a.resize(kRows * kDepth);
-  now.b.resize(std::size_t{kDepth} * what.columns);
+  {
+    const OverlookRaces overlook;
+    now.a.resize(kRows * kDepth);
+    now.b.resize(std::size_t{kDepth} * what.columns);
+  }
   std::uint16_t values[kChunk];
   if (parts[0].a == nullptr) {
     const SwizzledMatrix matrix(what.a, site);
@@ -131,6 +135,7 @@ void Accumulator::deliver() const {
 }
 
 void Accumulator::add(Element type, const GroupOperands& operands) {
+  const OverlookRaces overlook;
   const auto value = [&](std::uint16_t bits) {
     return type == Element::kF16 ? from_f16(bits) : from_bf16(bits);
   };

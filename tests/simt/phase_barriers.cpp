@@ -167,7 +167,10 @@ void PhaseBarriers::wait(const void* barrier, unsigned parity, Site site) {
       finish_copies(here, site);
       continue;
     }
-    here.waiting.push_back(&scheduler.me());
+    {
+      const OverlookRaces overlook;
+      here.waiting.push_back(&scheduler.me());
+    }
     scheduler.sleep(parity == 0 ? "an mbarrier's phase of parity 0, shared address "
                                 : "an mbarrier's phase of parity 1, shared address ",
                     scheduler.shared().address_of(barrier), site);

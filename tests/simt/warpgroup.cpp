@@ -4,11 +4,21 @@
 
 #include <algorithm>
 
+#include "simt/sanitizers.h"
 #include "simt/scheduler.h"
 
 namespace incipit::simt {
+namespace {
+
+bool same(const GroupOperands& a, const GroupOperands& b) {
+  const OverlookRaces overlook;
+  return a.a == b.a && a.b == b.b;
+}
+
+}  // namespace
 
 void Warpgroup::clear() {
+  const OverlookRaces overlook;
   arrived_ = 0;
   fenced_ = false;
   open_group_ = 0;
@@ -73,6 +83,7 @@ Accumulator& Warpgroup::accumulator_of(const IssuedProduct& product) {
     }
     return accumulator;
   }
+  const OverlookRaces overlook;
   Accumulator accumulator = {};
   for (unsigned i = 0; i < kGroupLanes; ++i) accumulator.registers[i] = product.parts[i].d;
   accumulator.columns = first.product.columns;
@@ -85,7 +96,10 @@ void Warpgroup::issue(Site site) {
   Scheduler& scheduler = Scheduler::running();
   ++scheduler.machine().counters.group_products;
   if (!fenced_) scheduler.fail({"wgmma: no wgmma.fence since registers may have changed", site});
-  products_.push_back({{}, {}, open_group_, site});
+  {
+    const OverlookRaces overlook;
+    products_.push_back({{}, {}, open_group_, site});
+  }
   IssuedProduct& product = products_.back();
   for (unsigned i = 0; i < kGroupLanes; ++i) {
     product.parts[i] = *static_cast<const GroupProductPart*>(payloads_[i]);
@@ -108,7 +122,7 @@ void Warpgroup::wait(unsigned pending) {
   for (const IssuedProduct& product : products_) {
     if (product.group >= end) continue;
     product.gather(operands_);
-    if (!(operands_ == product.operands)) {
+    if (!same(operands_, product.operands)) {
       scheduler.fail(
           {"wgmma: operands were changed before the product was waited for", product.site});
     }
@@ -120,6 +134,7 @@ void Warpgroup::wait(unsigned pending) {
     }
     accumulator.deliver();
   }
+  const OverlookRaces overlook;
   std::erase_if(products_, [&](const IssuedProduct& product) { return product.group < end; });
   std::erase_if(accumulators_, [&](const Accumulator& a) { return a.group < end; });
 }

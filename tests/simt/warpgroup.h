@@ -24,7 +24,6 @@ struct GroupProductPart {
 /// The bits of a [64, 16] and b [16, columns].
 struct GroupOperands {
   std::vector<std::uint16_t> a = {}, b = {};
-  bool operator==(const GroupOperands& other) const { return a == other.a && b == other.b; }
 };
 
 /// A product under way.
