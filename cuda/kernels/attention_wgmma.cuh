@@ -175,7 +175,7 @@ class AttentionWgmma : AttentionRows<WgmmaShape::kRows, WgmmaShape::kThreads>, W
     }
     const std::int64_t byte = offset + prim::block_y() * params_.head_bytes;
     const auto row = static_cast<int>(byte / (kDim * 2));  // of the block
-    if (prim::lane() == 0) prim::arrive_expecting(full, whole * kBlockBytes);
+    if (prim::lane() == 0) prim::arrive(full, whole * kBlockBytes);
     for (unsigned b = 0; b < whole; ++b) {
       const auto plane = static_cast<int>(prim::shuffle(block, b));
       if (prim::lane() != 0) continue;

@@ -35,18 +35,9 @@ INCIPIT_DEVICE void publish_barriers([[maybe_unused]] Site site = Site::here()) 
 #endif
 }
 
-INCIPIT_DEVICE void arrive(PhaseBarrier* barrier, [[maybe_unused]] Site site = Site::here()) {
-#if INCIPIT_CUDA_EMULATED
-  simt::arrive(barrier, 0, site);
-#else
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(shared_address(barrier))
-               : "memory");
-#endif
-}
-
-/// Arrives; the phase does not end before so many bytes of copies are there.
-INCIPIT_DEVICE void arrive_expecting(PhaseBarrier* barrier, unsigned bytes,
-                                     [[maybe_unused]] Site site = Site::here()) {
+/// The phase does not end before `bytes` more of copies are there.
+INCIPIT_DEVICE void arrive(PhaseBarrier* barrier, unsigned bytes = 0,
+                           [[maybe_unused]] Site site = Site::here()) {
 #if INCIPIT_CUDA_EMULATED
   simt::arrive(barrier, bytes, site);
 #else

@@ -47,30 +47,28 @@ void check_fast(const AttentionModel& model, unsigned tokens, const std::vector<
 }  // namespace
 
 TEMPLATE_TEST_CASE("attention by warpgroups against float64", "", cuda::F16, cuda::BF16) {
-  AttentionModel model;
-  check_fast<TestType, 64>(model, kBatchTokens, kBatch);
-  check_fast<TestType, 128>(model, kBatchTokens, kBatch);
-  SECTION("a sliding window") {
-    for (const unsigned window : {1u, 100u}) {
-      model.window = window;
-      check_fast<TestType, 64>(model, kBatchTokens, kBatch);
-    }
-  }
-  SECTION("a soft cap and slopes") {
-    model.alibi = true;
-    check_fast<TestType, 128>(model, kBatchTokens, kBatch);
-    model.soft_cap = 5.0f;
-    model.window = 70;
+  AttentionModel itself, sliding, sloped, all;
+  itself.window = 1;
+  sliding.window = 100;
+  sloped.alibi = all.alibi = true;
+  all.soft_cap = 5.0f;
+  all.window = 70;
+  check_fast<TestType, 64>({}, kBatchTokens, kBatch);
+  check_fast<TestType, 128>({}, kBatchTokens, kBatch);
+  for (const AttentionModel& model : {itself, sliding, sloped, all}) {
     check_fast<TestType, 64>(model, kBatchTokens, kBatch);
   }
+  check_fast<TestType, 128>(all, kBatchTokens, kBatch);
 }
 
 TEST_CASE("attention by warpgroups maps query heads to KV heads, whatever the group") {
-  for (const unsigned group : {1u, 3u, 7u, 32u}) {
-    AttentionModel model;
-    model.kv_heads = group == 32 ? 1 : 2;
-    model.heads = model.kv_heads * group;
-    model.segment_tokens = 64;
+  AttentionModel mha, three, seven, mqa;
+  mha.heads = 2;
+  three.heads = 6;
+  seven.heads = 14;
+  mqa.heads = 32;
+  mqa.kv_heads = 1;
+  for (const AttentionModel& model : {mha, three, seven, mqa}) {
     check_fast<cuda::BF16, 64>(model, 70, {{0, 60, 6}, {0, 69, 1}});
   }
 }

@@ -81,7 +81,7 @@ TEST_CASE("a box arrives swizzled, zeros where the array ends, when its barrier 
         [&] {
           const Place place = prepare();
           if (thread_x() == 0) {
-            arrive_expecting(place.barriers, 2 * kBoxBytes);
+            arrive(place.barriers, 2 * kBoxBytes);
             copy_box(place.box, map, 64, 3, 2, place.barriers);
             copy_box(place.box + kBoxBytes, map, 0, 20, 1, place.barriers);  // four rows are there
             early = value_at(place.box, 0, 0);
@@ -146,27 +146,27 @@ TEST_CASE("barriers and boxes that a GPU would refuse or get wrong") {
              says("no fence has made the mbarrier known"));
   CHECK_THAT(failure([](Place place, const TensorMap& map) {
                if (thread_x() > 0) return;
-               arrive_expecting(place.barriers, kBoxBytes);
+               arrive(place.barriers, kBoxBytes);
                copy_box(place.box, map, 0, 0, 0, place.barriers);
              }),
              says("tensor copies that nobody waited for"));
   CHECK_THAT(failure([](Place place, const TensorMap& map) {
                if (thread_x() > 0) return;
-               arrive_expecting(place.barriers, kBoxBytes - 16);
+               arrive(place.barriers, kBoxBytes - 16);
                copy_box(place.box, map, 0, 0, 0, place.barriers);
                wait_phase(place.barriers, 0);
              }),
              says("copies bring more bytes"));
   CHECK_THAT(failure([](Place place, const TensorMap& map) {
                if (thread_x() > 0) return;
-               arrive_expecting(place.barriers, kBoxBytes + 16);
+               arrive(place.barriers, kBoxBytes + 16);
                copy_box(place.box, map, 0, 0, 0, place.barriers);
                wait_phase(place.barriers, 0);
              }),
              says("deadlock"));
   CHECK_THAT(failure([](Place place, const TensorMap& map) {
                if (thread_x() > 0) return;
-               arrive_expecting(place.barriers, kBoxBytes);
+               arrive(place.barriers, kBoxBytes);
                copy_box(place.box, map, 0, 0, 0, place.barriers);
                arrive(place.barriers);
              }),
