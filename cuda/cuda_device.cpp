@@ -284,8 +284,8 @@ class BroughtPlan {
   BroughtPlan(HostArray& array, const device::AttentionPlan& plan, const AttentionTiles& tiles)
       : at_(array.bring({bytes_of(plan.positions), bytes_of(plan.rows), bytes_of(plan.blocks),
                          bytes_of(plan.items), bytes_of(plan.split_index),
-                         bytes_of(plan.split_rows), bytes_of(tiles.narrow),
-                         bytes_of(tiles.wide)})) {
+                         bytes_of(plan.split_rows), bytes_of(tiles.narrow), bytes_of(tiles.wide),
+                         bytes_of(tiles.vector)})) {
     view.positions = take(plan.positions);
     view.rows = take(plan.rows);
     view.blocks = take(plan.blocks);
@@ -298,6 +298,9 @@ class BroughtPlan {
     lists.wide = take(tiles.wide);
     lists.narrow_count = count(tiles.narrow.size());
     lists.wide_count = count(tiles.wide.size());
+    lists.vector = take(tiles.vector);
+    lists.vector_count = count(tiles.vector.size());
+    lists.vector_rows = tiles.vector_rows;
   }
 
   AttentionPlanView view = {};
@@ -329,7 +332,7 @@ void CudaDevice::attention(const KvPoolView& pool, const device::AttentionParams
   check_kv(shape);
   if (q.rows == 0) return;
   const unsigned group = count(params.heads / shape.kv_heads);
-  const AttentionTiles tiles(plan, group, count(shape.head_dim));
+  const AttentionTiles tiles(plan, group, count(shape.head_dim), math_.fast);
   const BroughtPlan brought(plan_, plan, tiles);
 
   Pieces pieces;

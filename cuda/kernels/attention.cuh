@@ -2,9 +2,11 @@
 #ifndef INCIPIT_CUDA_KERNELS_ATTENTION_CUH_
 #define INCIPIT_CUDA_KERNELS_ATTENTION_CUH_
 
+#include <algorithm>
 #include <vector>
 
 #include "cuda/kernels/attention_tile.cuh"
+#include "cuda/kernels/attention_vector.cuh"
 
 namespace incipit::cuda {
 
@@ -27,14 +29,22 @@ constexpr unsigned wide_rows(unsigned head_dim) {
 }
 
 /// The tiles of a plan, by the shape that suits them. An item that has more rows (of batch rows
-/// times query heads per KV head) than a tile reads its keys once for each of its tiles.
+/// times query heads per KV head) than a tile reads its keys once for each of its tiles. In fast
+/// mode, items of few rows are for the vector kernel.
 struct AttentionTiles {
-  std::vector<AttentionTileRef> narrow = {}, wide = {};
+  std::vector<AttentionTileRef> narrow = {}, wide = {}, vector = {};
+  std::uint32_t vector_rows = 0;  // of an item of `vector` at most
 
-  AttentionTiles(const device::AttentionPlan& plan, unsigned group, unsigned head_dim) {
+  AttentionTiles(const device::AttentionPlan& plan, unsigned group, unsigned head_dim,
+                 bool fast = false) {
     const unsigned most = wide_rows(head_dim);
     for (std::uint32_t item = 0; item < plan.items.size(); ++item) {
       const std::uint32_t rows = plan.items[item].row_count * group;
+      if (fast && rows <= kVectorRows) {
+        vector.push_back({item, 0});
+        vector_rows = std::max(vector_rows, rows);
+        continue;
+      }
       for (std::uint32_t first = 0; first < rows; first += most) {
         const bool few = rows - first <= NarrowShape::kRows;
         (few ? narrow : wide).push_back({item, first});

@@ -15,6 +15,9 @@ struct TileLists {
   const AttentionTileRef* wide = nullptr;
   unsigned narrow_count = 0;
   unsigned wide_count = 0;
+  // In fast mode.
+  const AttentionTileRef* vector = nullptr;
+  unsigned vector_count = 0, vector_rows = 0;
 };
 
 /// True if there are kernels for this format and head size. kInt8 is multiplied in BF16.

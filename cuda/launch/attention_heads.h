@@ -14,6 +14,8 @@ template <class T, class Stored, unsigned kDim>
 void launch_tiles(Stream stream, const PagedAttentionParams& params, const TileLists& tiles) {
   attention_tiles<T, Stored, kDim>(stream, params, tiles.narrow, tiles.narrow_count, tiles.wide,
                                    tiles.wide_count);
+  attention_vectors<Stored, kDim>(stream, params, tiles.vector, tiles.vector_count,
+                                  tiles.vector_rows);
 }
 
 template <unsigned kDim>

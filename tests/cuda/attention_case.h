@@ -129,12 +129,15 @@ class AttentionCase {
     DeviceArray<float> device_q(spread);
     DeviceArray<float> out(spread.size(), std::nanf(""));
     DeviceArray<float> device_slopes(slopes);
-    cuda::AttentionTiles tiles(plan, model.heads / model.kv_heads, kDim);
+    cuda::AttentionTiles tiles(plan, model.heads / model.kv_heads, kDim, math.fast);
     if (all_wide) {
-      tiles.wide.insert(tiles.wide.end(), tiles.narrow.begin(), tiles.narrow.end());
-      tiles.narrow.clear();
+      for (auto* const few : {&tiles.narrow, &tiles.vector}) {
+        tiles.wide.insert(tiles.wide.end(), few->begin(), few->end());
+        few->clear();
+      }
     }
-    DeviceArray<cuda::AttentionTileRef> narrow(tiles.narrow), wide(tiles.wide);
+    DeviceArray<cuda::AttentionTileRef> narrow(tiles.narrow), wide(tiles.wide),
+        vector(tiles.vector);
     DeviceArray<std::uint32_t> positions(plan.positions), plan_rows(plan.rows),
         split_index(plan.split_index);
     DeviceArray<device::BlockId> plan_blocks(plan.blocks);
@@ -168,9 +171,10 @@ class AttentionCase {
     params.head_dim = kDim;
     cuda::set_scores(params, model.scale, model.soft_cap, model.window,
                      model.alibi ? device_slopes.data() : nullptr);
-    const cuda::TileLists lists = {narrow.data(), wide.data(),
-                                   static_cast<unsigned>(tiles.narrow.size()),
-                                   static_cast<unsigned>(tiles.wide.size())};
+    const auto size = [](const auto& list) { return static_cast<unsigned>(list.size()); };
+    const cuda::TileLists lists = {narrow.data(),    wide.data(),   size(tiles.narrow),
+                                   size(tiles.wide), vector.data(), size(tiles.vector),
+                                   tiles.vector_rows};
     Launch<Stored, kDim, T>::attention(stream, math, layout_.shape().type, params, lists);
     const std::vector<float> all = out.read();
     std::vector<float> result;
@@ -210,7 +214,8 @@ class AttentionCase {
   const device::KvLayout& layout() const { return layout_; }
 
   AttentionModel model;
-  cuda::Math math = {};  // exact
+  cuda::Math math = {};        // exact
+  bool rounds_queries = true;  // as all kernels do but that of few rows in fast mode
   unsigned tokens;
   std::vector<unsigned char> pool;
   std::vector<std::vector<device::BlockId>> blocks;
@@ -269,7 +274,8 @@ class AttentionCase {
     for (unsigned key = begin; key <= position; ++key) {
       double score = 0.0;
       for (unsigned i = 0; i < kDim; ++i) {
-        score += value_of(rounded<T>(q[i])) * value(text, key, kv_head, false, i);
+        const double query = rounds_queries ? value_of(rounded<T>(q[i])) : value_of(q[i]);
+        score += query * value(text, key, kv_head, false, i);
       }
       score *= value_of(model.scale);
       const double cap = value_of(model.soft_cap);

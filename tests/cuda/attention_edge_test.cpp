@@ -65,7 +65,8 @@ device::AttentionPlan split_plan(const Case& problem, std::uint32_t position,
 #if INCIPIT_CUDA_EMULATED
 TEST_CASE("block numbers beyond 2^31 elements and 65,535") {
   Case problem({}, 1, 150, 0);
-  const std::vector<Rows> batch = {{0, 140, 10}};
+  problem.math.fast = GENERATE(false, true);
+  const std::vector<Rows> batch = {{0, 140, problem.math.fast ? 3u : 10u}};
   const auto plan = problem.plan(batch, {});
   const auto wanted = run([&](cuda::Stream s) { return problem.run_on(s, batch, plan); });
 
@@ -73,6 +74,7 @@ TEST_CASE("block numbers beyond 2^31 elements and 65,535") {
   const std::size_t far = (std::size_t{1} << 34) / bytes;  // 2^33 elements from the start
   const SparsePool pool((far * 3 + 64) * bytes);
   Case moved({}, 1, 150, 0);
+  moved.math = problem.math;
   for (std::size_t b = 0; b < moved.blocks[0].size(); ++b) {
     device::BlockId& id = moved.blocks[0][b];
     const std::size_t from = id * bytes;
@@ -136,6 +138,7 @@ TEST_CASE("what a tile costs in fragments") {
 
 TEST_CASE("rows that see no key are zero") {
   Case problem({}, 1, 300, 0);
+  problem.math.fast = GENERATE(false, true);
   const auto q = queries_of(problem, {{0, 260, 1}});
   DeviceArray<unsigned char> pool(problem.pool);
   const auto result = [&](const device::AttentionPlan& plan) {
@@ -171,6 +174,7 @@ TEST_CASE("one empty state merges as if it were not there") {
   AttentionModel model;
   model.window = 60;
   Case problem(model, 1, 250, 0);
+  problem.math.fast = GENERATE(false, true);
   const std::vector<Rows> batch = {{0, 200, 1}};  // sees keys of the second segment only
   DeviceArray<unsigned char> pool(problem.pool);
   const auto plan = split_plan(problem, 200, 16);
