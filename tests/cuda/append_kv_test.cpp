@@ -199,4 +199,20 @@ TEST_CASE("append_kv moves whole sectors") {
   CHECK(counters.global_store_bytes == 4 * 2 * 2 * 128 * 2 + 5 * 3 * 128 * 4);
   CHECK(counters.global_store_sectors * 32 == counters.global_store_bytes);
 }
+
+TEST_CASE("append_kv as the device calls it reads K once and V twice, as int8 once") {
+  Shape shape;
+  shape.head_dim = 128;
+  shape.half = 0;
+  shape.with_queries = false;
+  const auto read = [](const auto& problem) {
+    const auto counters = count([&](cuda::Stream stream) { problem.run_on(stream); });
+    return counters.global_load_sectors * 32;
+  };
+  constexpr std::size_t kMatrix = 4 * 2 * 128 * 4, kSlots = 5 * 2 * 2 * 2 * 32;
+  const std::size_t wide = read(Problem<cuda::F16>(shape));
+  CHECK(wide <= 3 * kMatrix + kSlots);  // V of 16 bits is looked at for K, too: is it finite?
+  const std::size_t bytes = read(Problem<std::int8_t>(shape));
+  CHECK(bytes <= 2 * kMatrix + kSlots);
+}
 #endif

@@ -74,6 +74,25 @@ TEST_CASE("a tiny model on the GPU gives the CPU's logits") {
   }
 }
 
+TEST_CASE("fast mode decodes to the CPU's logits, and to the same bits every time") {
+  for (const KvType type : {KvType::kF16, KvType::kInt8}) {
+    const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));
+    EngineOptions gpu = on(file, DeviceKind::kCuda, type);
+    gpu.prefill_chunk = 2;  // with 3 heads, rows few enough for the vector kernel
+    const auto ids = random_ids(37, 1);
+    const auto exact = ModelRunner(gpu).logits(ids);
+    gpu.gpu_math = GpuMath::kFast;
+    const auto fast = ModelRunner(gpu).logits(ids);
+    EngineOptions cpu = on(file, DeviceKind::kCpu, type);
+    cpu.activations = Activations::kFloat;
+    const auto wanted = ModelRunner(cpu).logits(ids);
+    // Nothing but the KV is rounded; in int8 a last bit of it is worth more.
+    CHECK(worst_difference(wanted, fast) <= (type == KvType::kF16 ? 1e-3 : 2e-2));
+    CHECK(worst_difference(wanted, fast) < worst_difference(wanted, exact));
+    CHECK(fast == ModelRunner(gpu).logits(ids));
+  }
+}
+
 TEST_CASE("on the GPU, every split of a prompt gives the bits of the uncached run") {
   for (const KvType type : {KvType::kF16, KvType::kInt8}) {
     const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF32));

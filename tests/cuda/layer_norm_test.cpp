@@ -61,3 +61,17 @@ TEST_CASE("layer_norm may go without a bias, and write where it reads") {
 TEST_CASE("a row's layer_norm does not depend on its neighbours or on its alignment") {
   check_rows_alone(&cuda::layer_norm<cuda::BF16>);
 }
+
+#if INCIPIT_CUDA_EMULATED
+TEST_CASE("layer_norm of aligned rows moves whole sectors, each value at most twice") {
+  const NormProblem<float> problem(4, 2048, 0);
+  const auto counters = count([&](cuda::Stream stream) {
+    problem.run_on(stream, &cuda::layer_norm<float>, {.bias = true});
+  });
+  constexpr std::uint64_t kMatrix = 4 * 2048 * 4, kWeights = 2 * 4 * 2048 * 4;
+  CHECK(counters.global_store_bytes == kMatrix);
+  CHECK(counters.global_store_sectors * 32 == kMatrix);
+  CHECK(counters.global_load_bytes == 3 * kMatrix + kWeights);
+  CHECK(counters.global_load_sectors * 32 == counters.global_load_bytes);
+}
+#endif

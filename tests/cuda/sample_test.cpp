@@ -152,3 +152,35 @@ TEST_CASE("the device's Philox is the library's") {
   }
 }
 #endif
+
+#if INCIPIT_CUDA_EMULATED
+TEST_CASE("how often the vocabulary is read to draw from it") {
+  const auto logits = model_like(8192, 3);
+  const auto passes = [&](float temperature, int top_k, float top_p) {
+    GenerateParams params;
+    params.temperature = temperature;
+    params.top_k = top_k;
+    params.top_p = top_p;
+    const auto counters = count([&](cuda::Stream stream) {
+      DeviceArray<float> device_logits(logits);
+      DeviceArray<cuda::SamplingRow> how(1, row_of(params, 7));
+      DeviceArray<std::int32_t> token(1, -7);
+      cuda::sample(stream, {.logits = device_logits.data(),
+                            .stride = 0,
+                            .how = how.data(),
+                            .tokens = token.data(),
+                            .rows = 1,
+                            .vocabulary = 8192});
+    });
+    return static_cast<double>(counters.global_load_sectors) * 32 / (8192 * 4);
+  };
+  // The best and the mass; then the ranges, and the ids of one of them; for top_k and for top_p
+  // three each.
+  constexpr double kRange = 0.02;
+  CHECK(passes(0.0f, 0, 1.0f) == 2.0);
+  CHECK(passes(1.0f, 0, 1.0f) <= 3.0 + kRange);
+  CHECK(passes(1.0f, 40, 1.0f) <= 6.0 + kRange);
+  CHECK(passes(1.0f, 0, 0.9f) <= 6.0 + kRange);
+  CHECK(passes(1.0f, 40, 0.9f) <= 9.0 + kRange);
+}
+#endif

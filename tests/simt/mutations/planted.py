@@ -21,6 +21,7 @@ TILE = ("tests/simt/tile_product.h", "tests/simt/tile_product_test.cpp")
 NORM = "tests/cuda/rms_norm_test.cpp"
 PRODUCT = ("cuda/kernels/product.cuh", "tests/cuda/product_test.cpp")
 ATTENTION = "cuda/kernels/attention_tile.cuh"
+VECTOR = ("cuda/kernels/attention_vector.cuh", "tests/cuda/attention_vector_test.cpp")
 ATTENTION_64 = ("cuda/launch/attention_64.cpp",)
 WGMMA = ("cuda/kernels/attention_wgmma.cuh", "tests/cuda/attention_wgmma_test.cpp")
 WGMMA_CODE = ("cuda/launch/attention_wgmma.cpp",)
@@ -184,6 +185,28 @@ MUTATIONS = {
     "keys_not_written_yet_loaded": Mutation(
         WGMMA[0], "(key_end_ - first_key) / kTokens", "(key_end_ - first_key + 15) / kTokens",
         WGMMA[1], WGMMA_CASE, WGMMA_CODE),
+    # Attention of few rows.
+    "warps_meet_without_a_barrier": Mutation(
+        VECTOR[0], "    share_state();\n    prim::sync_threads();\n", "    share_state();\n",
+        VECTOR[1], "fast attention maps*", ATTENTION_64),
+    "warps_added_without_their_maximum": Mutation(
+        VECTOR[0], "values[c] = fold(values[c], sum[c]);", "values[c] += sum[c];", VECTOR[1],
+        "fast attention maps*", ATTENTION_64),
+    "keys_of_a_step_with_maxima_of_their_own": Mutation(
+        VECTOR[0], "max = prim::max_f32(max, prim::shuffle_xor(max, bits));", "", VECTOR[1],
+        "fast attention maps*", ATTENTION_64),
+    "weights_of_another_key": Mutation(
+        VECTOR[0], "return (prim::lane() & ~(kRows - 1)) | r;", "return r;", VECTOR[1],
+        "fast attention maps*", ATTENTION_64),
+    "numbers_of_blocks_not_fetched_anew": Mutation(
+        VECTOR[0], "step % (kSteps * prim::kWarpLanes) == 0", "step == 0", VECTOR[1],
+        "fast attention over more*", ATTENTION_64),
+    "halves_of_bytes_not_swapped": Mutation(
+        "cuda/kernels/vector_columns.cuh", "prim::shuffle_xor(given, 1)", "given", VECTOR[1],
+        "fast attention maps*", ATTENTION_64),
+    "few_rows_hear_scales_of_hidden_keys": Mutation(
+        VECTOR[0], "weight == 0.0f ? 0.0f : weight * lifted", "weight * lifted", VECTOR[1],
+        "*a damaged token*", ATTENTION_64),
     # Appending to KV.
     "values_that_are_not_finite_kept": Mutation(
         "cuda/kernels/append_kv.cuh", "if constexpr (sizeof(Stored) == 2)",
