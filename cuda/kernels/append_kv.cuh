@@ -191,7 +191,8 @@ append_kv_kernel(AppendKvParams params) {
   HeadInWarp values(from, params.head_dim);
   if (!is_v) values.turn(from, angles, params.half, params.pairs);
   if constexpr (sizeof(Stored) == 2) {
-    if (HeadInWarp(v, params.head_dim).top<Stored>() == infinity()) {
+    const float top = is_v ? values.top<Stored>() : HeadInWarp(v, params.head_dim).top<Stored>();
+    if (top == infinity()) {
       values.fill(is_v ? 0.0f : bit_cast<float>(0x7fc00000u));
     }
   }

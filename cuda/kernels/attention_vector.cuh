@@ -367,8 +367,8 @@ class AttentionVector : AttentionRows<kMaxRows, 128> {
   SoftmaxState state_;  // the sum: over its keys
 };
 
-/// blocks_x: items, blocks_y: KV heads. 12 warps of few rows, or 8 of more, have enough bytes on their
-/// way.
+/// blocks_x: items, blocks_y: KV heads. 12 warps of few rows, or 8 of more, have enough bytes on
+/// their way.
 template <class Stored, unsigned kDim, unsigned kMaxRows>
 INCIPIT_KERNEL(128, kMaxRows > 4 ? 2 : 3)
 attention_vector_kernel(PagedAttentionParams params) {

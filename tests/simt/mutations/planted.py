@@ -195,9 +195,6 @@ MUTATIONS = {
     "keys_of_a_step_with_maxima_of_their_own": Mutation(
         VECTOR[0], "max = prim::max_f32(max, prim::shuffle_xor(max, bits));", "", VECTOR[1],
         "fast attention maps*", ATTENTION_64),
-    "weights_of_another_key": Mutation(
-        VECTOR[0], "return (prim::lane() & ~(kRows - 1)) | r;", "return r;", VECTOR[1],
-        "fast attention maps*", ATTENTION_64),
     "numbers_of_blocks_not_fetched_anew": Mutation(
         VECTOR[0], "step % (kSteps * prim::kWarpLanes) == 0", "step == 0", VECTOR[1],
         "fast attention over more*", ATTENTION_64),
