@@ -323,6 +323,14 @@ TEST_CASE("products read weights once") {
   // The rows come once for each of the two tiles of 32 outputs.
   CHECK(counters.async_copy_bytes == 64 * 256 * 9 / 16 + 2 * 16 * 256 * 2);
   CHECK(counters.products == 8 * 16);
+  // One row against 16 and against 9 bits.
+  const Sizes one = {1, 64, 256};
+  const std::vector<float> row(x.begin(), x.begin() + 256);
+  const auto read = [&](const auto& weights) {
+    return count([&](cuda::Stream s) { multiply(s, one, row, weights.weight); }).async_copy_bytes;
+  };
+  CHECK(read(PlainMatrix<cuda::BF16>(one, 3)) == 64 * 256 * 2 + 2 * 256 * 2);
+  CHECK(read(CodedMatrix<DType::kQ8_0>(one, 3)) == 64 * 256 * 17 / 16 + 2 * 256 * 2);
 }
 
 namespace {
