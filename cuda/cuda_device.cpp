@@ -20,6 +20,7 @@
 #include "cuda/launch/weights.h"
 #include "cuda/products.h"
 #include "cuda/runtime.h"
+#include "cuda/step_queue.h"
 #include "cuda/transfers.h"
 #include "cuda/workspace.h"
 
@@ -53,12 +54,13 @@ class CudaDevice final : public device::Device {
         math_{math == GpuMath::kFast, runtime_->properties().architecture},
         compute_(runtime_->make_stream()),
         transfers_(*runtime_, compute_),
-        ids_(*runtime_, compute_),
-        slots_(*runtime_, compute_),
-        plan_(*runtime_, compute_),
-        rows_(*runtime_, compute_),
-        workspace_(*runtime_),
-        products_(*runtime_, compute_, math_, workspace_),
+        queue_(*runtime_, compute_),
+        ids_(*runtime_, queue_),
+        slots_(*runtime_, queue_),
+        plan_(*runtime_, queue_),
+        rows_(*runtime_, queue_),
+        workspace_(*runtime_, queue_),
+        products_(*runtime_, queue_, math_, workspace_),
         pool_(threads) {
     const DeviceProperties& gpu = runtime_->properties();
     info_.numerics = "cuda/" + gpu.arithmetic + (floats_ ? "/float" : "/16-bit") +
@@ -110,15 +112,22 @@ class CudaDevice final : public device::Device {
     pool_.for_each(items, [&](std::size_t item, unsigned) { work(item); });
   }
   void copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) override;
-  void finish() override { runtime_->synchronize(compute_); }
+  void begin_step(std::size_t rows) override {
+    queue_.begin(rows);
+    for (HostArray* const array : {&ids_, &slots_, &plan_, &rows_}) array->begin();
+  }
+  void end_step() override { queue_.end(); }
+  void finish() override {
+    queue_.flush();
+    runtime_->synchronize(compute_);
+  }
 
  private:
   bool has_bf16() const noexcept { return runtime_->properties().architecture >= 80; }
   void start_kernel();
   template <class Params>
   void launch(void (*kernel)(Stream, const Params&), const Params& params) {
-    runtime_->launch(
-        compute_, [kernel, params](void* native) { kernel(static_cast<Stream>(native), params); });
+    queue_.launch([kernel, params](void* native) { kernel(static_cast<Stream>(native), params); });
   }
 
   const std::shared_ptr<Runtime> runtime_;
@@ -126,6 +135,7 @@ class CudaDevice final : public device::Device {
   const Math math_;
   const StreamRef compute_;
   Transfers transfers_;
+  StepQueue queue_;
   HostArray ids_, slots_, plan_, rows_;
   Workspace workspace_;
   Products products_;
@@ -186,7 +196,7 @@ void CudaDevice::embed(const device::Weight& table, std::span<const std::int32_t
     INCIPIT_CHECK(id >= 0 && static_cast<std::size_t>(id) < table.rows());
   }
   const auto* const there = reinterpret_cast<const std::int32_t*>(ids_.bring({std::as_bytes(ids)}));
-  runtime_->launch(compute_, [view = loaded(table).view(), there, scale, out](void* native) {
+  queue_.launch([view = loaded(table).view(), there, scale, out](void* native) {
     launch_embed(static_cast<Stream>(native), view, there, scale, out);
   });
 }
@@ -273,9 +283,8 @@ void CudaDevice::rope(Matrix x, std::size_t head_dim, ConstMatrix angles, device
   params.heads = count(x.columns / head_dim);
   params.head_dim = count(head_dim);
   params.half = count(angles.columns / 2);
-  runtime_->launch(compute_, [params, pairs](void* native) {
-    cuda::rope(static_cast<Stream>(native), params, pairs);
-  });
+  queue_.launch(
+      [params, pairs](void* native) { cuda::rope(static_cast<Stream>(native), params, pairs); });
 }
 
 /// Where the plan's vectors lie in memory of the device, in the order in which they were brought.
@@ -359,10 +368,9 @@ void CudaDevice::attention(const KvPoolView& pool, const device::AttentionParams
   kernel.head_dim = count(shape.head_dim);
   set_scores(kernel, params.scale, params.soft_cap, params.window,
              params.alibi_slopes.empty() ? nullptr : params.alibi_slopes.data());
-  runtime_->launch(compute_,
-                   [math = math_, kernel, type = shape.type, lists = brought.lists](void* native) {
-                     launch_attention(static_cast<Stream>(native), math, type, kernel, lists);
-                   });
+  queue_.launch([math = math_, kernel, type = shape.type, lists = brought.lists](void* native) {
+    launch_attention(static_cast<Stream>(native), math, type, kernel, lists);
+  });
 }
 
 void CudaDevice::gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows, Matrix out) {
@@ -381,6 +389,7 @@ void CudaDevice::gather_rows(ConstMatrix x, std::span<const std::uint32_t> rows,
 
 void CudaDevice::copy_block(const KvPoolView& pool, device::BlockId from, device::BlockId to) {
   INCIPIT_CHECK(from < pool.blocks && to < pool.blocks && from != to);
+  queue_.flush();
   runtime_->copy(compute_, pool.block(from), pool.block(to), pool.layout.block_bytes());
 }
 

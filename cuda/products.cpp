@@ -11,9 +11,8 @@ namespace incipit::cuda {
 using device::Product;
 using tensor::ConstMatrix;
 
-Products::Products(Runtime& runtime, StreamRef stream, Math math, Workspace& workspace)
-    : runtime_(runtime),
-      stream_(stream),
+Products::Products(Runtime& runtime, StepQueue& queue, Math math, Workspace& workspace)
+    : queue_(queue),
       math_(math),
       workspace_(workspace),
       gemm_(math.fast ? runtime.make_gemm() : nullptr) {}
@@ -25,11 +24,13 @@ bool Products::by_library(const WeightView& weight, std::size_t rows) const noex
 
 bool Products::multiply_by_library(const WeightView& weight, const RoundedInput& input,
                                    const Product& product, std::span<std::byte> workspace) {
-  if (!gemm_->multiply(stream_, gemm_params(weight, input, product.out), workspace)) return false;
+  queue_.flush();  // the library queues at once
+  if (!gemm_->multiply(queue_.stream(), gemm_params(weight, input, product.out), workspace))
+    return false;
   const float* const bias = product.bias.empty() ? nullptr : product.bias.data();
   // Rows in BF16 have no factor.
   if (weight.kind == WeightKind::kBF16 && bias == nullptr) return true;
-  runtime_.launch(stream_, [scales = input.scales, bias, out = product.out](void* native) {
+  queue_.launch([scales = input.scales, bias, out = product.out](void* native) {
     launch_scale(static_cast<Stream>(native), scales, bias, out);
   });
   return true;
@@ -63,7 +64,7 @@ void Products::multiply(ConstMatrix x, std::span<const Product> products) {
     const auto index = static_cast<std::size_t>(type);
     if (!wanted[index]) continue;
     rounded[index] = {memory + values[index], reinterpret_cast<float*>(memory + scales[index])};
-    runtime_.launch(stream_, [x, type, out = rounded[index]](void* native) {
+    queue_.launch([x, type, out = rounded[index]](void* native) {
       launch_round(static_cast<Stream>(native), type, x, out);
     });
   }
@@ -75,7 +76,7 @@ void Products::multiply(ConstMatrix x, std::span<const Product> products) {
       continue;
     }
     const float* const bias = product.bias.empty() ? nullptr : product.bias.data();
-    runtime_.launch(stream_, [math = math_, x, view, input, bias, out = product.out](void* native) {
+    queue_.launch([math = math_, x, view, input, bias, out = product.out](void* native) {
       launch_product(static_cast<Stream>(native), math, view, x, input, bias, out);
     });
   }

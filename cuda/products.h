@@ -10,6 +10,7 @@
 #include "cuda/launch/math.h"
 #include "cuda/launch/weights.h"
 #include "cuda/runtime.h"
+#include "cuda/step_queue.h"
 #include "cuda/workspace.h"
 #include "device/device.h"
 
@@ -44,7 +45,7 @@ class Products {
   /// would want an expanded copy, written and read anew in each step.
   static constexpr std::size_t kGemmRows = 128;
 
-  Products(Runtime& runtime, StreamRef stream, Math math, Workspace& workspace);
+  Products(Runtime& runtime, StepQueue& queue, Math math, Workspace& workspace);
 
   /// Queues them; see device::Device::matmul().
   void multiply(tensor::ConstMatrix x, std::span<const device::Product> products);
@@ -56,8 +57,7 @@ class Products {
   bool multiply_by_library(const WeightView& weight, const RoundedInput& input,
                            const device::Product& product, std::span<std::byte> workspace);
 
-  Runtime& runtime_;
-  const StreamRef stream_;
+  StepQueue& queue_;
   const Math math_;
   Workspace& workspace_;
   const std::unique_ptr<Gemm> gemm_;  // null: exact mode, or there is none

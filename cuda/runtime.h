@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -39,6 +40,33 @@ struct StreamRef {
 /// A point in a stream. It lives as long as its runtime.
 struct EventRef {
   void* native = nullptr;
+};
+
+/// Kernels to start: call(native, body), where `native` is what kernels take for a stream. The body
+/// is copied, so it holds values and pointers to memory of the device only.
+struct Launch {
+  using Call = void (*)(void* native, const void* body);
+
+  Call call = nullptr;
+  const void* body = nullptr;
+  std::size_t bytes = 0;
+
+  /// Of a function object, which must stay until it has been copied.
+  template <class Body>
+  static Launch of(const Body& body) {
+    static_assert(std::is_trivially_copyable_v<Body>);
+    static_assert(alignof(Body) <= alignof(std::max_align_t));
+    return {[](void* native, const void* copied) { (*static_cast<const Body*>(copied))(native); },
+            &body, sizeof body};
+  }
+};
+
+/// Launches that a device starts as one. It must not outlive its runtime.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  /// Queues them.
+  virtual void launch(StreamRef stream) = 0;
 };
 
 /// One device. All functions may be called by any thread.
@@ -80,20 +108,18 @@ class Runtime {
   virtual void copy(StreamRef stream, const std::byte* from, std::byte* to, std::size_t bytes) = 0;
   virtual void fill(StreamRef stream, std::byte* to, std::byte value, std::size_t bytes) = 0;
 
-  /// Queues launches: body(native) is called with what kernels take for a stream, at once or later.
-  /// The body is copied, so it captures values and pointers to memory of the device only.
+  /// Queues a launch; it is called at once or later.
+  virtual void queue(StreamRef stream, const Launch& launch) = 0;
+  /// The same for body(native).
   template <class Body>
   void launch(StreamRef stream, const Body& body) {
-    static_assert(std::is_trivially_copyable_v<Body>);
-    queue_launch(
-        stream,
-        [](void* native, const void* copied) { (*static_cast<const Body*>(copied))(native); },
-        &body, sizeof body);
+    queue(stream, Launch::of(body));
   }
-
- protected:
-  using Call = void (*)(void* native, const void* body);
-  virtual void queue_launch(StreamRef stream, Call call, const void* body, std::size_t bytes) = 0;
+  /// A graph of launches; null: the device makes none of these. `previous`, or null, is used up:
+  /// where it differs in what kernels get, and not in which there are, it is changed, which takes
+  /// less time.
+  virtual std::unique_ptr<Graph> make_graph(std::span<const Launch> launches,
+                                            std::unique_ptr<Graph> previous) = 0;
 };
 
 /// The devices of a machine.

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "cuda/runtime.h"
+#include "cuda/step_queue.h"
 
 namespace incipit::cuda {
 
@@ -26,12 +27,13 @@ class Pieces {
 /// Memory of one operation at a time; they run one after the other.
 class Workspace {
  public:
-  explicit Workspace(Runtime& runtime) : runtime_(runtime) {}
+  Workspace(Runtime& runtime, StepQueue& queue) : runtime_(runtime), queue_(queue) {}
 
   /// Of any content. What was taken before is over.
   std::byte* take(std::size_t bytes) {
     if (bytes > memory_.bytes()) {
       const std::size_t grown = std::max(bytes, 2 * memory_.bytes());
+      queue_.flush();  // what has yet to start may use what is freed
       memory_ = {};
       memory_ = runtime_.allocate(grown);
     }
@@ -40,6 +42,7 @@ class Workspace {
 
  private:
   Runtime& runtime_;
+  StepQueue& queue_;
   device::Buffer memory_ = {};
 };
 

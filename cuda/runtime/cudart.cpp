@@ -8,6 +8,7 @@
 #include "cuda/runtime.h"
 #include "cuda/runtime/current_device.h"
 #include "cuda/runtime/error.h"
+#include "cuda/runtime/graph.h"
 
 namespace incipit::cuda {
 namespace {
@@ -50,8 +51,9 @@ class CudartRuntime final : public Runtime {
   }
   void fill(StreamRef stream, std::byte* to, std::byte value, std::size_t bytes) override;
 
- protected:
-  void queue_launch(StreamRef stream, Call call, const void* body, std::size_t bytes) override;
+  void queue(StreamRef stream, const Launch& launch) override;
+  std::unique_ptr<Graph> make_graph(std::span<const Launch> launches,
+                                    std::unique_ptr<Graph> previous) override;
 
  private:
   void copy(StreamRef stream, const std::byte* from, std::byte* to, std::size_t bytes,
@@ -59,7 +61,9 @@ class CudartRuntime final : public Runtime {
 
   const int device_;
   const DeviceProperties properties_;
-  std::mutex mutex_;  // of the two below
+  std::mutex graph_mutex_;
+  StreamRef graph_stream_ = {};  // where graphs are made; never runs anything
+  std::mutex mutex_;             // of the two below
   std::deque<cudaStream_t> streams_;
   std::deque<cudaEvent_t> events_;
 };
@@ -147,14 +151,22 @@ void CudartRuntime::fill(StreamRef stream, std::byte* to, std::byte value, std::
              "fill memory");
 }
 
-void CudartRuntime::queue_launch(StreamRef stream, Call call, const void* body, std::size_t) {
+void CudartRuntime::queue(StreamRef stream, const Launch& launch) {
   const CurrentDevice current(device_);
   try {
-    call(stream.native, body);
+    launch.call(stream.native, launch.body);
   } catch (const Error&) {
     check_last_error("start a kernel");  // says more
     throw;
   }
+}
+
+std::unique_ptr<Graph> CudartRuntime::make_graph(std::span<const Launch> launches,
+                                                 std::unique_ptr<Graph> previous) {
+  const std::lock_guard lock(graph_mutex_);
+  if (graph_stream_.native == nullptr) graph_stream_ = make_stream();
+  const CurrentDevice current(device_);
+  return make_cuda_graph(device_, native(graph_stream_), launches, std::move(previous));
 }
 
 DeviceProperties properties_of(int device) {

@@ -198,6 +198,10 @@ class Device {
     for (std::size_t i = 0; i < count; ++i) work(i);
   }
   virtual void copy_block(const KvPoolView& pool, BlockId from, BlockId to) = 0;
+  /// The operations from here to end_step() are those of one step of a model, for so many rows. A
+  /// device may put off all but uploads until then, so what it gives is there after end_step().
+  virtual void begin_step(std::size_t /*rows*/) {}
+  virtual void end_step() {}
   /// Returns when all operations so far are done; throws what went wrong with them.
   virtual void finish() {}
 };

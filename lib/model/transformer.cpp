@@ -35,6 +35,29 @@ Matrix per_head(Matrix x, std::size_t dim) {
 
 }  // namespace
 
+/// A step of the device, which ends, whatever happens.
+class Transformer::Step {
+ public:
+  Step(device::Device& device, std::size_t rows) : device_(device) { device.begin_step(rows); }
+  ~Step() {
+    try {
+      end();
+    } catch (const Error&) {  // one is under way already, or comes again with the next operation
+    }
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  /// More than once does nothing more.
+  void end() {
+    if (!std::exchange(ended_, true)) device_.end_step();
+  }
+
+ private:
+  device::Device& device_;
+  bool ended_ = false;
+};
+
 Transformer::Transformer(device::Device& device, ModelConfig config, ModelWeights weights)
     : device_(device), config_(std::move(config)), weights_(std::move(weights)) {
   INCIPIT_CHECK(weights_.layers.size() == config_.layers);
@@ -60,16 +83,18 @@ void Transformer::forward(const device::KvPoolView& pool, const ForwardBatch& ba
   prepare_angles(s);
   plan_attention(batch.sequences);
 
+  Step step(device_, batch.ids.size());
   embed(batch.ids, s);
   for (std::size_t layer = 0; layer + 1 < config_.layers; ++layer) whole_layer(pool, layer, s);
   keep_tails(batch);
   if (tail_rows_.size() == batch.ids.size()) {
     whole_layer(pool, config_.layers - 1, s);
-    output_logits(batch.logit_rows, s.x, sink);
+    output_logits(step, batch.logit_rows, s.x, sink);
   } else {
     const Scratch tail = last_layer(pool, s);
-    output_logits(tail_logit_rows_, tail.x, sink);
+    output_logits(step, tail_logit_rows_, tail.x, sink);
   }
+  step.end();
   device_.finish();
 }
 
@@ -267,7 +292,7 @@ void Transformer::ffn_branch(const LayerWeights& w, const Scratch& s) {
   end_branch(w.ffn_norm, w.after_ffn_norm, s);
 }
 
-void Transformer::output_logits(std::span<const std::uint32_t> wanted, ConstMatrix x,
+void Transformer::output_logits(Step& step, std::span<const std::uint32_t> wanted, ConstMatrix x,
                                 const LogitsSink& sink) {
   if (wanted.empty()) return;
   const std::size_t width = config_.width, vocabulary = config_.vocabulary;
@@ -285,6 +310,7 @@ void Transformer::output_logits(std::span<const std::uint32_t> wanted, ConstMatr
     const Matrix state = {memory, rows, width, width};
     device_.gather_rows(x, wanted.subspan(first, rows), state);
     project_logits(state, {memory + states, rows, narrow, narrow}, logits);
+    step.end();  // the logits are there
     sink(first, on_host(logits));
   }
 }

@@ -43,6 +43,8 @@ class Transformer {
   void forward(const device::KvPoolView& pool, const ForwardBatch& batch, const LogitsSink& sink);
 
  private:
+  class Step;
+
   // Views of the first `rows` rows of the scratch matrices.
   struct Scratch {
     tensor::Matrix x, h;      // [rows, width] residual stream, branch
@@ -80,7 +82,7 @@ class Transformer {
   void attend(const device::KvPoolView& pool, std::size_t layer, const device::AttentionPlan& plan,
               const Scratch& s);
   void ffn_branch(const LayerWeights& layer, const Scratch& s);
-  void output_logits(std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
+  void output_logits(Step& step, std::span<const std::uint32_t> wanted, tensor::ConstMatrix x,
                      const LogitsSink& sink);
   void project_logits(tensor::Matrix state, tensor::Matrix projected, tensor::Matrix logits);
   tensor::ConstMatrix on_host(tensor::ConstMatrix logits);

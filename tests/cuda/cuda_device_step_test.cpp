@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cuda/decoding.h"
 #include "cuda/device_fixture.h"
 #include "device/attention_plan.h"
 #include "support/catch.h"
@@ -162,47 +163,11 @@ TEST_CASE("attention in fast mode on compute capability 9.0 is the CPU's") {
 TEST_CASE("a step takes no memory once one of its size has run") {
   const auto runtime = std::make_shared<EmulatedRuntime>();
   const auto device = cuda::make_cuda_device(runtime, Activations::kMixed, 1);
-  const device::KvLayout layout({1, 1, kDim, KvFormat::kF16});
-  const device::Buffer memory = device->allocate(40 * layout.block_bytes());
-  const device::KvPoolView pool = {memory.data(), 40, layout};
-  std::mt19937 random(1);
-  const auto weight =
-      device->make_weight(DType::kF16, kDim, kDim, random_weight(random, DType::kF16, kDim, kDim));
-  const OnDevice x(*device, random_matrix(8, kDim, 1), kDim),
-      y(*device, random_matrix(8, kDim, 2), kDim);
-  std::vector<std::vector<BlockId>> tables(8, std::vector<BlockId>(17));
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    std::iota(tables[i].begin(), tables[i].end(), 0u);
-    tables[i].back() = static_cast<BlockId>(20 + i);  // after a shared front
-  }
-  std::vector<float> logits(8 * kDim);
-  const auto step = [&](std::uint32_t position, std::size_t rows) {
-    std::vector<std::int32_t> ids;
-    std::vector<std::uint32_t> kept;
-    std::vector<device::KvSlot> slots;
-    std::vector<device::SequenceRows> sequences;
-    for (std::uint32_t i = 0; i < rows; ++i) {
-      ids.push_back(static_cast<std::int32_t>((i + position) % kDim));
-      kept.push_back(static_cast<std::uint32_t>(rows - 1 - i));
-      slots.push_back({tables[i].back(), position % 16});
-      sequences.push_back({tables[i], position, 1});
-    }
-    const device::Matrix a = x.view.first_rows(rows), b = y.view.first_rows(rows);
-    device->embed(*weight, ids, 1.0f, a);
-    const device::Product product = {weight.get(), {}, b};
-    device->matmul(a, std::span(&product, 1));
-    device->append_kv(pool, 0, a, b, slots);
-    device::AttentionParams params;
-    params.heads = 1;
-    device->attention(pool, params, plan_attention(sequences, device->info().plan), a, b);
-    device->gather_rows(b, kept, a);
-    device->download(reinterpret_cast<const std::byte*>(a.data),
-                     std::as_writable_bytes(std::span(logits).first(rows * kDim)));
-  };
-  step(256, 8);
+  Decoding decoding(*device);
+  decoding.step(256, 8, true);
   const auto warm = runtime->counters();
-  for (std::uint32_t position = 257; position < 265; ++position) step(position, 8);
-  step(265, 3);
+  for (std::uint32_t position = 257; position < 265; ++position) decoding.step(position, 8, true);
+  decoding.step(265, 3, true);
   const auto after = runtime->counters();
   CHECK(after.allocations == warm.allocations);
   CHECK(after.frees == warm.frees);

@@ -14,6 +14,7 @@
 
 using namespace incipit;
 using cuda::HostArray;
+using cuda::StepQueue;
 using cuda::StreamRef;
 using cuda::Transfers;
 using simt::EmulatedRuntime;
@@ -36,6 +37,17 @@ std::vector<std::byte> downloaded(Transfers& transfers, const std::byte* from, s
   transfers.download(from, out);
   return out;
 }
+
+/// An array of a stream, and what looks at it.
+struct Arrays {
+  explicit Arrays(const simt::RuntimeOptions& options) : runtime(options) {}
+
+  EmulatedRuntime runtime;
+  const StreamRef compute = runtime.make_stream();
+  Transfers transfers{runtime, compute};
+  StepQueue queue{runtime, compute};
+  HostArray array{runtime, queue};
+};
 
 }  // namespace
 
@@ -143,10 +155,9 @@ TEST_CASE("a lost device fails a copy, and memory that is refused the making") {
 
 TEST_CASE("arrays are brought once, and are there for what comes next in the stream") {
   for (const auto& options : stream_orders(8)) {
-    EmulatedRuntime runtime(options);
-    const StreamRef compute = runtime.make_stream();
-    Transfers transfers(runtime, compute);
-    HostArray array(runtime, compute);
+    Arrays all(options);
+    EmulatedRuntime& runtime = all.runtime;
+    const StreamRef compute = all.compute;
     constexpr std::size_t kBytes = 6000;
     const device::Buffer memory = runtime.allocate(20 * kBytes);
     const auto uploads = runtime.counters().uploads;
@@ -154,7 +165,7 @@ TEST_CASE("arrays are brought once, and are there for what comes next in the str
     for (unsigned i = 0; i < 20; ++i) {
       auto first = pattern(100, i), second = pattern(kBytes - 128, 100 + i);
       for (int layer = 0; layer < 3; ++layer) {
-        const std::byte* const there = array.bring({first, {}, second});
+        const std::byte* const there = all.array.bring({first, {}, second});
         runtime.copy(compute, there, memory.data() + i * kBytes, 100);
         runtime.copy(compute, there + HostArray::aligned(100), memory.data() + i * kBytes + 100,
                      second.size());
@@ -166,19 +177,43 @@ TEST_CASE("arrays are brought once, and are there for what comes next in the str
       std::fill(second.begin(), second.end(), std::byte{0});
     }
     CHECK(runtime.counters().uploads - uploads == 20);
-    CHECK(downloaded(transfers, memory.data(), wanted.size()) == wanted);
+    CHECK(downloaded(all.transfers, memory.data(), wanted.size()) == wanted);
   }
 }
 
 TEST_CASE("arrays take memory when they grow, and no more") {
   EmulatedRuntime runtime;
   const StreamRef compute = runtime.make_stream();
-  HostArray array(runtime, compute);
+  StepQueue queue(runtime, compute);
+  HostArray array(runtime, queue);
   array.bring({pattern(100000, 1)});
   const auto allocations = runtime.counters().allocations;
   for (unsigned i = 0; i < 10; ++i) array.bring({pattern(100000 - i, i)});
   array.bring({});
   CHECK(runtime.counters().allocations == allocations);
-  array.bring({pattern(100100, 3)});
+  array.bring({pattern(150000, 3)});
   CHECK(runtime.counters().allocations > allocations);
+}
+
+TEST_CASE("steps find their arrays where those of the last step were, though these may be in use") {
+  for (const auto& options : stream_orders(8)) {
+    Arrays all(options);
+    EmulatedRuntime& runtime = all.runtime;
+    const StreamRef compute = all.compute;
+    constexpr std::size_t kBytes = 500;
+    const device::Buffer memory = runtime.allocate(30 * kBytes);
+    std::vector<std::byte> wanted;
+    std::vector<const std::byte*> places;
+    for (unsigned step = 0; step < 5; ++step) {
+      all.array.begin();
+      for (unsigned i = 0; i < 6; ++i) {  // more than there are versions
+        const auto bytes = pattern(kBytes, i < 2 ? i : 10 * step + i);
+        places.push_back(all.array.bring({bytes}));
+        runtime.copy(compute, places.back(), memory.data() + (step * 6 + i) * kBytes, kBytes);
+        wanted.insert(wanted.end(), bytes.begin(), bytes.end());
+        if (step > 0) CHECK(places.back() == places[i]);
+      }
+    }
+    CHECK(downloaded(all.transfers, memory.data(), wanted.size()) == wanted);
+  }
 }

@@ -163,6 +163,20 @@ TEST_CASE("logits in a device's own memory are downloaded") {
   const Rows expected = Batch(directory.path() / "model.gguf", *device).run(all_rows());
   const Rows got = Batch(directory.path() / "model.gguf", apart).run(all_rows());
   CHECK(apart.downloads == 2);  // in slices of 32 rows
+  CHECK(apart.steps == 2);
   REQUIRE(got.size() == expected.size());
   for (const auto& [row, logits] : expected) CHECK(same_bits(got.at(row), logits));
+}
+
+TEST_CASE("a step that fails ends all the same") {
+  const TemporaryDirectory directory;
+  make_tiny_model().write_gguf(directory.path() / "model.gguf");
+  ForwardingDevice apart(cpu::make_cpu_device({.threads = 1}));
+  Batch batch(directory.path() / "model.gguf", apart);
+  const Rows expected = batch.run({3});
+  apart.no_memory = true;
+  CHECK_THROWS_AS(batch.run({3}), Error);
+  apart.no_memory = false;
+  CHECK(apart.steps == 3);
+  CHECK(same_bits(batch.run({3}).at(3), expected.at(3)));
 }

@@ -46,6 +46,12 @@ void multiply_plain(const cuda::GemmParams& params) {
   }
 }
 
+std::function<void(Machine&)> copy_of(const cuda::Launch& launch) {
+  std::vector<std::max_align_t> body(launch.bytes / sizeof(std::max_align_t) + 1);
+  std::memcpy(body.data(), launch.body, launch.bytes);
+  return [call = launch.call, body](Machine& machine) { call(&machine, body.data()); };
+}
+
 struct Piece {
   std::size_t bytes = 0;
   bool pinned = false;
@@ -342,13 +348,48 @@ void EmulatedRuntime::fill(StreamRef stream, std::byte* to, std::byte value, std
   });
 }
 
-void EmulatedRuntime::queue_launch(StreamRef stream, Call call, const void* body,
-                                   std::size_t bytes) {
+void EmulatedRuntime::queue(StreamRef stream, const cuda::Launch& launch) {
   state_->call([&] {
     ++state_->counters.launches;
-    std::vector<std::max_align_t> copied(bytes / sizeof(std::max_align_t) + 1);
-    std::memcpy(copied.data(), body, bytes);
-    state_->add(stream, [call, copied](Machine& machine) { call(&machine, copied.data()); });
+    state_->add(stream, copy_of(launch));
+  });
+}
+
+/// What it starts, it has copied: so it shows what a launch takes from elsewhere.
+class EmulatedRuntime::EmulatedGraph final : public cuda::Graph {
+ public:
+  EmulatedGraph(std::shared_ptr<State> state, std::span<const cuda::Launch> launches)
+      : state_(std::move(state)) {
+    for (const cuda::Launch& launch : launches) {
+      calls_.push_back(launch.call);
+      works_.push_back(copy_of(launch));
+    }
+  }
+
+  void launch(StreamRef stream) override {
+    state_->call([&] {
+      ++state_->counters.graph_launches;
+      for (const auto& work : works_) state_->add(stream, work);
+    });
+  }
+  bool has_calls_of(const EmulatedGraph& other) const { return calls_ == other.calls_; }
+
+ private:
+  const std::shared_ptr<State> state_;
+  std::vector<cuda::Launch::Call> calls_;
+  std::vector<std::function<void(Machine&)>> works_;
+};
+
+std::unique_ptr<cuda::Graph> EmulatedRuntime::make_graph(std::span<const cuda::Launch> launches,
+                                                         std::unique_ptr<cuda::Graph> previous) {
+  return state_->call([&]() -> std::unique_ptr<cuda::Graph> {
+    const GraphState can = state_->options.graphs;
+    if (can == GraphState::kRefusing) return nullptr;
+    auto graph = std::make_unique<EmulatedGraph>(state_, launches);
+    const auto* const old = static_cast<const EmulatedGraph*>(previous.get());
+    const bool updated = can == GraphState::kFine && old != nullptr && old->has_calls_of(*graph);
+    ++(updated ? state_->counters.graph_updates : state_->counters.graphs);
+    return graph;
   });
 }
 

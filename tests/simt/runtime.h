@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ enum class StreamOrder {
 /// What the library of products does.
 enum class GemmState { kFine, kMissing, kRefusing };
 
+/// Whether the device makes graphs; kNoUpdates: it never changes one.
+enum class GraphState { kFine, kNoUpdates, kRefusing };
+
 enum class DriverState { kFine, kMissing, kOld };
 
 struct RuntimeOptions {
@@ -38,6 +42,7 @@ struct RuntimeOptions {
   std::uint64_t refused_allocation = 0;             // number of the one that fails; 0: none
   std::uint64_t losing_call = 0;  // number of the call at which the device is lost; 0: never
   GemmState gemm = GemmState::kFine;
+  GraphState graphs = GraphState::kFine;
 };
 
 struct RuntimeCounters {
@@ -46,6 +51,7 @@ struct RuntimeCounters {
   std::uint64_t frees = 0;
   std::uint64_t launches = 0;
   std::uint64_t gemms = 0;
+  std::uint64_t graphs = 0, graph_updates = 0, graph_launches = 0;  // made, changed, started
   std::uint64_t uploads = 0, upload_bytes = 0;
   std::uint64_t downloads = 0, download_bytes = 0;
   std::uint64_t host_waits = 0;
@@ -85,14 +91,14 @@ class EmulatedRuntime final : public cuda::Runtime {
   void copy(cuda::StreamRef stream, const std::byte* from, std::byte* to,
             std::size_t bytes) override;
   void fill(cuda::StreamRef stream, std::byte* to, std::byte value, std::size_t bytes) override;
-
- protected:
-  void queue_launch(cuda::StreamRef stream, Call call, const void* body,
-                    std::size_t bytes) override;
+  void queue(cuda::StreamRef stream, const cuda::Launch& launch) override;
+  std::unique_ptr<cuda::Graph> make_graph(std::span<const cuda::Launch> launches,
+                                          std::unique_ptr<cuda::Graph> previous) override;
 
  private:
   struct State;  // shared with the buffers, which may outlive the runtime
   class EmulatedGemm;
+  class EmulatedGraph;
 
   const cuda::DeviceProperties properties_;
   const std::shared_ptr<State> state_;

@@ -18,17 +18,29 @@ class ForwardingDevice final : public device::Device {
   }
 
   std::size_t downloads = 0;
+  std::size_t steps = 0;   // that have ended
+  bool no_memory = false;  // for attention
 
   const device::DeviceInfo& info() const noexcept override { return info_; }
   device::Buffer allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   void upload(base::Bytes from, std::byte* to) override { device_->upload(from, to); }
   void download(const std::byte* from, std::span<std::byte> to) override {
+    INCIPIT_CHECK(!in_step_);  // nothing is there yet
     ++downloads;
     device_->download(from, to);
   }
   std::unique_ptr<device::Weight> make_weight(tensor::DType type, std::size_t rows,
                                               std::size_t columns, ReadRows read) override {
     return device_->make_weight(type, rows, columns, read);
+  }
+  void begin_step(std::size_t rows) override {
+    INCIPIT_CHECK(!in_step_ && rows > 0);
+    in_step_ = true;
+  }
+  void end_step() override {
+    INCIPIT_CHECK(in_step_);
+    in_step_ = false;
+    ++steps;
   }
   void embed(const device::Weight& table, std::span<const std::int32_t> ids, float scale,
              device::Matrix out) override {
@@ -62,6 +74,7 @@ class ForwardingDevice final : public device::Device {
   void attention(const device::KvPoolView& pool, const device::AttentionParams& params,
                  const device::AttentionPlan& plan, device::ConstMatrix q,
                  device::Matrix out) override {
+    if (no_memory) base::throw_error(ErrorCode::kOutOfMemory, "as was asked for");
     device_->attention(pool, params, plan, q, out);
   }
   void gather_rows(device::ConstMatrix x, std::span<const std::uint32_t> rows,
@@ -76,6 +89,7 @@ class ForwardingDevice final : public device::Device {
  private:
   std::unique_ptr<device::Device> device_;
   device::DeviceInfo info_;
+  bool in_step_ = false;
 };
 
 }  // namespace incipit::test
