@@ -3,7 +3,8 @@
 #
 # What only a machine with an NVIDIA GPU can check: builds the cuda preset (build/cuda; what is
 # built already is kept), runs the kernels' tests and the engine's on the device, the sanitizers of
-# the CUDA toolkit over a part of them, and the benchmark. Without a GPU it says so and succeeds.
+# the CUDA toolkit over a part of them, and the benchmarks, in exact and in fast mode. Without a GPU
+# it says so and succeeds.
 #
 # Usage: tests/gpu_check.sh --json FILE [--model FILE] [--no-build]
 set -eu
@@ -66,8 +67,17 @@ step() {
 folder=build/cuda/tests/cuda/gpu
 if [ "$build" = 1 ]; then
   step configure cmake --preset cuda
-  step build cmake --build --preset cuda --target cuda_gpu_test cuda_gpu_engine_test incipit-bench
+  step build cmake --build --preset cuda --target \
+    cuda_driver_test cuda_gpu_test cuda_gpu_engine_test incipit-bench
 fi
+
+# Fast mode looks for cuBLASLt, which the toolkit brings along, not the driver.
+if compiler=$(command -v nvcc); then
+  toolkit=$(dirname "$(dirname "$(readlink -f "$compiler")")")
+  export LD_LIBRARY_PATH="$toolkit/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+fi
+
+step runtime "$folder/cuda_driver_test"
 step kernels "$folder/cuda_gpu_test"
 step engine "$folder/cuda_gpu_engine_test"
 if command -v compute-sanitizer >/dev/null 2>&1; then
@@ -79,13 +89,20 @@ else
   echo "no compute-sanitizer here; its checks were left out"
 fi
 
-benchmark=null
+# Each document names its command, and its mode under settings.gpu_math.
+benchmarks=""
 if [ -n "$model" ]; then
-  step benchmark build/cuda/benchmarks/incipit-bench decode --no-limits --model "$model" \
-    --json "$work/benchmark.json"
-  [ ! -s "$work/benchmark.json" ] || benchmark=$(cat "$work/benchmark.json")
+  for mode in exact fast; do
+    for command in prefill decode; do
+      step "$command, $mode" build/cuda/benchmarks/incipit-bench "$command" --no-limits \
+        --gpu-math "$mode" --model "$model" --json "$work/benchmark.json"
+      [ "$status" = failed ] || cat "$work/log"
+      [ ! -s "$work/benchmark.json" ] || benchmarks="${benchmarks:+$benchmarks, }$(cat "$work/benchmark.json")"
+      rm -f "$work/benchmark.json"
+    done
+  done
 fi
 
-printf '{"gpu": %s, "ok": %s, "steps": [%s], "benchmark": %s}\n' \
-  "$(quoted "$gpu")" "$ok" "$steps" "$benchmark" >"$json"
+printf '{"gpu": %s, "ok": %s, "steps": [%s], "benchmarks": [%s]}\n' \
+  "$(quoted "$gpu")" "$ok" "$steps" "$benchmarks" >"$json"
 [ "$ok" = true ]

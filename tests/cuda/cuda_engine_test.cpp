@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/tiny_cuda_model.h"
+#include "engine/same_logprobs.h"
 #include "support/catch.h"
 #include "support/run_model.h"
 
@@ -120,6 +121,21 @@ TEST_CASE("on the GPU, prompts of a token, and around a block, are the same from
     engine.cache().clear();
     CHECK(cached(engine, ids, 3) == expected);
     CHECK(cached(engine, ids, 3) == expected);
+  }
+}
+
+TEST_CASE(
+    "on the GPU, tokens of a text have the bits of a prompt's, though their steps are graphs") {
+  const TinyModelFile file(tiny(Family::kLlama, tensor::DType::kF16));
+  Engine engine(on(file, DeviceKind::kCuda));
+  auto ids = random_ids(10, 31);  // the text goes over the end of a block
+  const GenerateResult text = engine.generate(ids, whole_rows(engine, 9));
+  REQUIRE(text.token_ids.size() == 9);
+  for (std::size_t i = 0; i < text.token_ids.size(); ++i) {
+    const GenerateResult prompt = engine.generate(ids, whole_rows(engine, 1));
+    CAPTURE(i);
+    CHECK(engine::same_bits(prompt.top.at(0), text.top.at(i)));
+    ids.push_back(text.token_ids[i]);
   }
 }
 
