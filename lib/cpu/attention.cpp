@@ -175,8 +175,9 @@ class UnitRun {
   }
 
   /// What the tile asks of memory. A lone tile asks for V while it reads K, and for the next K
-  /// while it reads V. Several share the next segment among them, block by block in turns, so that
-  /// memory is never asked for more than it gives; only the first segment cannot come any sooner.
+  /// while it reads V. The first few of several share the next segment among them, block by block
+  /// in turns, so that memory is not asked for more than it gives; only the unit's first segment
+  /// cannot come any sooner.
   void choose_fetches(AttentionTile& tile, std::uint32_t tile_index, std::uint32_t segment) {
     const bool cold = segment == item().segment_begin;
     if (tiles_ == 1 || (cold && tile_index == 0)) {
@@ -184,9 +185,10 @@ class UnitRun {
       tile.fetch_with_v = &next_k_;
       return;
     }
-    const std::uint32_t sharing = cold ? tiles_ - 1 : tiles_;
+    constexpr std::uint32_t kEnough = 4;  // tiles, so that none asks for more than it can bear
+    const std::uint32_t sharing = std::min(cold ? tiles_ - 1 : tiles_, kEnough);
     const std::uint32_t first = cold ? tile_index - 1 : tile_index;
-    if (first >= kSegmentBlocks) return;
+    if (first >= sharing) return;
     fetch_k_ = k_;
     fetch_v_ = v_;
     for (std::uint32_t i = first; i < kSegmentBlocks; i += sharing) {

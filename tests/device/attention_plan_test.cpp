@@ -167,6 +167,7 @@ TEST_CASE("Random ragged batches are covered exactly once") {
     options.segment_tokens = 16u << below(5);
     options.max_item_rows = 1 + below(70);
     options.max_shared_rows = below(20);
+    options.least_item_rows = 1 + below(20);
     options.wanted_items = 1 + below(20);
     FreshBlocks fresh;
     std::vector<Sequence> sequences;
