@@ -2,6 +2,8 @@
 #ifndef INCIPIT_BASE_THREAD_POOL_H_
 #define INCIPIT_BASE_THREAD_POOL_H_
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -40,6 +42,36 @@ class ThreadPool {
  private:
   class Team;
   std::unique_ptr<Team> team_;
+};
+
+/// [0, count) shared out among the members of one region. Each has a long run of its own first, as
+/// memory likes it, and whoever is done takes pieces of the rest, so that nobody waits long for a
+/// slower one. Which member takes which items must not matter for the result.
+class Shares {
+ public:
+  /// Runs and pieces begin at multiples of `grain`.
+  Shares(std::size_t count, std::size_t grain, unsigned members) noexcept
+      : count_(count),
+        piece_(std::max<std::size_t>(count / kPieces / grain, 1) * grain),
+        own_((count - count / kRestIs) / members / grain * grain),
+        next_(own_ * members) {}
+
+  /// Calls work(begin, end) on the member's run and on pieces of the rest, until none is left.
+  template <class Work>
+  void take(unsigned member, const Work& work) {
+    if (own_ > 0) work(own_ * member, own_ * (member + 1));
+    for (std::size_t begin;
+         (begin = next_.fetch_add(piece_, std::memory_order_relaxed)) < count_;) {
+      work(begin, std::min(begin + piece_, count_));
+    }
+  }
+
+ private:
+  static constexpr std::size_t kRestIs = 16;  // of all, the part that is not shared out beforehand
+  static constexpr std::size_t kPieces = 64;  // that all would make
+
+  const std::size_t count_, piece_, own_;
+  std::atomic<std::size_t> next_;
 };
 
 }  // namespace incipit::base

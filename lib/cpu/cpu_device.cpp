@@ -167,8 +167,8 @@ class CpuDevice final : public device::Device {
                    const std::byte* bytes);
   std::byte* scratch(std::size_t bytes);
   void prepare(ConstMatrix x, std::size_t first_group, std::size_t last_group, PreparedRows out);
-  void multiply_share(ConstMatrix x, std::span<const Product> products, PreparedRows prepared,
-                      unsigned member) const;
+  void multiply_panels(ConstMatrix x, std::span<const Product> products, PreparedRows prepared,
+                       std::size_t begin, std::size_t end) const;
 
   const Kernels kernels_;
   const base::CpuFeatures features_;
@@ -273,17 +273,15 @@ void CpuDevice::prepare(ConstMatrix x, std::size_t first_group, std::size_t last
   }
 }
 
-/// A member's part of all products, laid end to end: a run of panels that follow each other in
-/// memory, for all rows.
-void CpuDevice::multiply_share(ConstMatrix x, std::span<const Product> products,
-                               PreparedRows prepared, unsigned member) const {
+std::size_t panels_of(std::span<const Product> products) {
   std::size_t panels = 0;
   for (const Product& product : products) panels += packed(*product.weight).panels();
-  const auto share_begin = [&](std::size_t index) {
-    const std::size_t pairs = panels / kPanelsTogether;
-    return index == pool_.members() ? panels : pairs * index / pool_.members() * kPanelsTogether;
-  };
-  const std::size_t begin = share_begin(member), end = share_begin(member + 1);
+  return panels;
+}
+
+/// Panels [begin, end) of all products, laid end to end: they follow each other in memory.
+void CpuDevice::multiply_panels(ConstMatrix x, std::span<const Product> products,
+                                PreparedRows prepared, std::size_t begin, std::size_t end) const {
   std::size_t first = 0;  // panel of this product
   for (const Product& product : products) {
     const PackedWeight& weight = packed(*product.weight);
@@ -326,12 +324,18 @@ void CpuDevice::matmul(ConstMatrix x, std::span<const Product> products) {
     return rows;
   };
   const RowGroups groups(x.rows, kernels_.group_rows);
+  base::Shares shares(panels_of(products), kPanelsTogether, pool_.members());
+  const auto multiply = [&](unsigned member, PreparedRows prepared) {
+    shares.take(member, [&](std::size_t begin, std::size_t end) {
+      multiply_panels(x, products, prepared, begin, end);
+    });
+  };
   if (x.rows <= kOwnRows) {
     std::byte* const memory = scratch(bytes * pool_.members());
     pool_.run([&](unsigned member) {
       const PreparedRows own = rows_at(memory + member * bytes);
       prepare(x, 0, groups.count, own);
-      multiply_share(x, products, own, member);
+      multiply(member, own);
     });
     return;
   }
@@ -340,7 +344,7 @@ void CpuDevice::matmul(ConstMatrix x, std::span<const Product> products) {
     pool_.for_ranges(groups.count, 1,
                      [&](std::size_t begin, std::size_t end) { prepare(x, begin, end, all); });
   }
-  pool_.run([&](unsigned member) { multiply_share(x, products, all, member); });
+  pool_.run([&](unsigned member) { multiply(member, all); });
 }
 
 void CpuDevice::add(Matrix x, ConstMatrix y) {

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/machine.h"
@@ -169,6 +171,37 @@ TEST_CASE("each item is taken once") {
       CHECK(member_in_range);
     }
   }
+}
+
+TEST_CASE("shares cover everything once, in runs that begin at multiples of the grain") {
+  for (const unsigned members : {1u, 2u, 3u}) {
+    ThreadPool pool(members);
+    for (const std::size_t count : {0u, 1u, 2u, 15u, 16u, 17u, 100u, 3072u}) {
+      for (const std::size_t grain : {1u, 2u, 3u}) {
+        Shares shares(count, grain, members);
+        std::vector<std::atomic<int>> taken(count);
+        std::atomic<int> crooked = 0;
+        pool.run([&](unsigned member) {
+          shares.take(member, [&](std::size_t begin, std::size_t end) {
+            crooked += begin % grain == 0 && begin < end && end <= count ? 0 : 1;
+            for (std::size_t i = begin; i < end; ++i) ++taken[i];
+          });
+        });
+        CHECK(crooked == 0);
+        CHECK(std::ranges::all_of(taken, [](const auto& times) { return times == 1; }));
+      }
+    }
+  }
+}
+
+TEST_CASE("a fast member takes all of the rest, and a slow one still its own run") {
+  Shares shares(64, 2, 2);
+  std::vector<std::pair<std::size_t, std::size_t>> fast, slow;
+  shares.take(1, [&](std::size_t begin, std::size_t end) { fast.push_back({begin, end}); });
+  shares.take(0, [&](std::size_t begin, std::size_t end) { slow.push_back({begin, end}); });
+  using Runs = std::vector<std::pair<std::size_t, std::size_t>>;
+  CHECK(fast == Runs{{30, 60}, {60, 62}, {62, 64}});
+  CHECK(slow == Runs{{0, 30}});
 }
 
 TEST_CASE("all members run in the default floating-point environment") {
