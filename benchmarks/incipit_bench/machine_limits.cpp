@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/target.h"
+#include "base/target.h"
 
 #if INCIPIT_CPU_X86
 #include <immintrin.h>

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "cpu/target.h"
+#include "base/target.h"
 
 namespace incipit::cpu {
 namespace {

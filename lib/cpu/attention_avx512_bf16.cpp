@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/target.h"
+#include "base/target.h"
 
 #if INCIPIT_CPU_X86
 

@@ -9,13 +9,13 @@
 
 #include "base/check.h"
 #include "base/machine.h"
+#include "base/target.h"
 #include "base/thread_pool.h"
 #include "cpu/attention.h"
 #include "cpu/kernels.h"
 #include "cpu/memory.h"
 #include "cpu/packed_weight.h"
 #include "cpu/quantized_rows.h"
-#include "cpu/target.h"
 
 namespace incipit::cpu {
 namespace {

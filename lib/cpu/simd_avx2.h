@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/target.h"
+#include "base/target.h"
 
 // Sixteen floats in two registers; see simd_avx512.h.
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/target.h"
+#include "base/target.h"
 
 // Sixteen floats in one register. simd_avx2.h has the same type and functions over two registers
 // with the same results, bit for bit; kernels that use nothing else are written once for both.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef INCIPIT_CPU_TARGET_H_
-#define INCIPIT_CPU_TARGET_H_
+#ifndef INCIPIT_BASE_TARGET_H_
+#define INCIPIT_BASE_TARGET_H_
 
 // Functions between INCIPIT_TARGET_BEGIN(isa) and INCIPIT_TARGET_END are compiled for that
 // instruction set, all others for the baseline. There are no -m flags: with them the linker may
 // keep a wide copy of an inline function for the baseline. Include everything before the region;
-// inside it put only functions of an unnamed namespace within cpu::avx2 or cpu::avx512, and the
+// inside it put only functions of an unnamed namespace within avx2 or avx512, and the
 // entry points that the dispatch calls.
 
 #if defined(__x86_64__)
@@ -45,4 +45,4 @@
 #define INCIPIT_UNROLL INCIPIT_PRAGMA(GCC unroll 32)
 #endif
 
-#endif  // INCIPIT_CPU_TARGET_H_
+#endif  // INCIPIT_BASE_TARGET_H_
