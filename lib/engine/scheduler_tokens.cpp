@@ -32,8 +32,8 @@ void Scheduler::on_logits(Request& request, std::size_t position, std::span<cons
   if (request.closed) return;
   if (request.kind == Request::Kind::kScore) {
     const auto next = static_cast<std::size_t>(request.tokens[position + 1]);
-    request.result.logprobs.push_back(
-        static_cast<float>(static_cast<double>(logits[next]) - log_sum_exp(logits)));
+    request.result.logprobs.push_back(static_cast<float>(static_cast<double>(logits[next]) -
+                                                         request.sampler.log_sum_exp(logits)));
   } else {
     sample(request, position, logits);
   }
@@ -59,7 +59,7 @@ void Scheduler::note_logprobs(Request& request, TokenId token, std::span<const f
     request.result.top.push_back(std::move(drawn.top));
     return;
   }
-  const double log_sum = log_sum_exp(logits);
+  const double log_sum = request.sampler.log_sum_exp(logits);
   const auto logit = static_cast<double>(logits[static_cast<std::size_t>(token)]);
   request.result.logprobs.push_back(static_cast<float>(logit - log_sum));
   request.result.top.push_back(top_logprobs(logits, log_sum, params.logprobs));

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/philox.h"
 #include "engine/exact_math.h"
+#include "engine/vocabulary_passes.h"
 
 namespace incipit::engine {
 namespace {
@@ -18,57 +19,22 @@ constexpr auto kLikelier = [](const auto& a, const auto& b) {
   return a.score != b.score ? a.score > b.score : a.id < b.id;
 };
 
-// Tokens whose masses are added up together.
-constexpr std::size_t kBlock = 256;
-
-// The logarithm of a weight without a mass.
-constexpr float kVanishes = -28.5f;
-
 // Bins of scores per unit of their distance from the best one, over the temperature.
 constexpr float kBinsPerUnit = 64.0f;
 constexpr std::size_t kBins = 1825;  // down to kVanishes
 
-/// The probability of a weight in fixed point; none for e^kVanishes. With 2^24 tokens the sum still
-/// fits 64 bits.
-std::uint64_t mass_of(float weight) noexcept {
-  // By way of a signed integer, for which there is an instruction.
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(weight * 0x1p40f));
+/// Those of block `block`.
+template <class T>
+std::span<T> block_of(std::span<T> values, std::size_t block) noexcept {
+  const std::size_t first = block * kTokenBlock;
+  return values.subspan(first, std::min(kTokenBlock, values.size() - first));
 }
 
-/// The largest score; minus infinity for none. NaN counts as none.
-float largest(std::span<const float> scores) noexcept {
-  constexpr std::size_t kLanes = 16;  // so that the compiler takes vectors
-  float lanes[kLanes];
-  std::ranges::fill(lanes, kNever);
-  std::size_t i = 0;
-  for (; i + kLanes <= scores.size(); i += kLanes) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      lanes[j] = scores[i + j] > lanes[j] ? scores[i + j] : lanes[j];
-    }
-  }
-  for (; i < scores.size(); ++i) lanes[0] = scores[i] > lanes[0] ? scores[i] : lanes[0];
-  return *std::ranges::max_element(lanes);
-}
-
-/// The first of the largest scores.
-TokenId likeliest(std::span<const float> scores) {
-  const float best = largest(scores);
-  if (best == kNever) {
-    base::throw_error(ErrorCode::kInvalidArgument,
-                      "no token may follow: logit_bias, allowed_tokens and min_tokens together "
-                      "rule out the whole vocabulary");
-  }
-  return static_cast<TokenId>(std::ranges::find(scores, best) - scores.begin());
+constexpr std::size_t blocks_of(std::size_t values) noexcept {
+  return (values + kTokenBlock - 1) / kTokenBlock;
 }
 
 }  // namespace
-
-double log_sum_exp(std::span<const float> logits) {
-  const auto best = static_cast<double>(*std::ranges::max_element(logits));
-  double sum = 0.0;
-  for (const float logit : logits) sum += exact_exp(static_cast<double>(logit) - best);
-  return best + exact_log(sum);
-}
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log_sum,
                                        std::size_t n) {
@@ -88,7 +54,7 @@ std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log
 
 TokenSampler::TokenSampler(const GenerateParams& params, std::span<const TokenId> prompt,
                            std::size_t vocabulary)
-    : params_(params), weights_((vocabulary + kBlock - 1) / kBlock * kBlock, 0.0f) {
+    : params_(params), weights_(blocks_of(vocabulary) * kTokenBlock, 0.0f) {
   if (params.repetition_penalty != 1.0f) {
     seen_.resize(vocabulary);
     for (const TokenId token : prompt) accept(token);
@@ -175,22 +141,47 @@ std::span<const float> TokenSampler::adjust(std::span<const float> logits, const
   return adjusted_;
 }
 
+/// The first of the largest scores.
+TokenId TokenSampler::likeliest(std::span<const float> scores) const {
+  float best = kNever;
+  std::size_t where = 0;
+  for (std::size_t block = 0; block < blocks_of(scores.size()); ++block) {
+    const std::span<const float> some = block_of(scores, block);
+    const float most = passes_.largest(some.data(), some.size());
+    if (most > best) where = block;
+    best = std::max(best, most);
+  }
+  if (best == kNever) {
+    base::throw_error(ErrorCode::kInvalidArgument,
+                      "no token may follow: logit_bias, allowed_tokens and min_tokens together "
+                      "rule out the whole vocabulary");
+  }
+  const auto first = scores.begin() + static_cast<std::ptrdiff_t>(where * kTokenBlock);
+  return static_cast<TokenId>(std::find(first, scores.end(), best) - scores.begin());
+}
+
+double TokenSampler::log_sum_exp(std::span<const float> logits) const {
+  const auto best = static_cast<double>(*std::ranges::max_element(logits));
+  double sum = 0.0;
+  double terms[kTokenBlock];
+  for (std::size_t block = 0; block < blocks_of(logits.size()); ++block) {
+    const std::span<const float> some = block_of(logits, block);
+    passes_.exponentials(some.data(), some.size(), best, terms);
+    for (std::size_t i = 0; i < some.size(); ++i) sum += terms[i];
+  }
+  return best + exact_log(sum);
+}
+
 void TokenSampler::weigh(std::span<const float> scores) {
   INCIPIT_CHECK(scores.size() <= weights_.size());
   const float inverse = 1.0f / params_.temperature;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const float logarithm = (scores[i] - best_) * inverse;
-    weights_[i] = logarithm > kVanishes ? logarithm : kVanishes;  // NaN too
-  }
-  // A loop of its own: in one with the comparison the compiler finds no vectors.
-  for (std::size_t i = 0; i < scores.size(); ++i) weights_[i] = relative_weight(weights_[i]);
   block_masses_.clear();
   mass_ = 0;
-  for (std::size_t first = 0; first < weights_.size(); first += kBlock) {
-    std::uint64_t sum = 0;
-    for (std::size_t i = first; i < first + kBlock; ++i) sum += mass_of(weights_[i]);
-    block_masses_.push_back(sum);
-    mass_ += sum;
+  for (std::size_t block = 0; block < blocks_of(scores.size()); ++block) {
+    const std::span<const float> some = block_of(scores, block);
+    block_masses_.push_back(passes_.weigh(some.data(), some.size(), best_, inverse,
+                                          weights_.data() + block * kTokenBlock));
+    mass_ += block_masses_.back().mass;
   }
 }
 
@@ -198,33 +189,45 @@ bool TokenSampler::truncates() const {
   return params_.top_k > 0 || params_.top_p < 1.0f || params_.min_p > 0.0f;
 }
 
+/// Those that weigh `least` or more and have a mass.
 void TokenSampler::collect(std::span<const float> scores, float least) {
   candidates_.clear();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (weights_[i] >= least && mass_of(weights_[i]) > 0) {
-      candidates_.push_back({scores[i], weights_[i], static_cast<TokenId>(i)});
+  for (std::size_t block = 0; block < block_masses_.size(); ++block) {
+    if (block_masses_[block].mass == 0 || block_masses_[block].most < least) continue;
+    const std::size_t first = block * kTokenBlock;
+    const std::size_t end = std::min(first + kTokenBlock, scores.size());
+    for (std::size_t i = first; i < end; ++i) {
+      if (weights_[i] >= least && mass_of(weights_[i]) > 0) {
+        candidates_.push_back({scores[i], weights_[i], static_cast<TokenId>(i)});
+      }
     }
   }
 }
 
-/// The likeliest tokens, as many as top_k, top_p and min_p can keep. These keep few of many, so the
-/// tail of the vocabulary is looked at only where it is needed.
+/// The likeliest tokens, as many as top_k, top_p and min_p can keep. These keep few of many, and
+/// weighing up whether some are enough costs less than collecting them.
 void TokenSampler::collect_likeliest(std::span<const float> scores) {
   // top_p is a share of what top_k leaves, which min_p does not thin out.
   const float floor = params_.top_k > 0 && params_.top_p < 1.0f ? 0.0f : params_.min_p;
-  for (const float least : {0x1p-12f, 0x1p-24f}) {
-    collect(scores, std::max(least, floor));
-    if (least <= floor || holds_enough()) return;
+  for (const float least : {0x1p-4f, 0x1p-8f, 0x1p-12f, 0x1p-16f, 0x1p-20f, 0x1p-24f}) {
+    if (least <= floor || are_enough(least)) return collect(scores, std::max(least, floor));
   }
   collect(scores, 0.0f);
 }
 
-bool TokenSampler::holds_enough() const {
-  if (params_.top_k > 0) return candidates_.size() >= static_cast<std::size_t>(params_.top_k);
-  if (params_.top_p >= 1.0f) return false;
-  std::uint64_t sum = 0;
-  for (const Candidate& candidate : candidates_) sum += mass_of(candidate.weight);
-  return static_cast<double>(sum) >=
+/// Whether those that weigh `least` or more are.
+bool TokenSampler::are_enough(float least) const {
+  if (params_.top_k == 0 && params_.top_p >= 1.0f) return false;
+  TokenMass sum;
+  for (std::size_t block = 0; block < block_masses_.size(); ++block) {
+    if (block_masses_[block].most < least) continue;
+    const std::span<const float> some = block_of(std::span<const float>(weights_), block);
+    const TokenMass part = passes_.at_least(some.data(), some.size(), least);
+    sum.mass += part.mass;
+    sum.count += part.count;
+  }
+  if (params_.top_k > 0) return sum.count >= static_cast<std::size_t>(params_.top_k);
+  return static_cast<double>(sum.mass) >=
          static_cast<double>(params_.top_p) * static_cast<double>(mass_);
 }
 
@@ -293,8 +296,8 @@ std::uint64_t TokenSampler::point_below(std::uint64_t total, std::uint32_t posit
 TokenId TokenSampler::draw(std::uint32_t position) {
   std::uint64_t point = point_below(mass_, position);
   std::size_t block = 0;
-  while (point >= block_masses_[block]) point -= block_masses_[block++];
-  std::size_t id = block * kBlock;
+  while (point >= block_masses_[block].mass) point -= block_masses_[block++].mass;
+  std::size_t id = block * kTokenBlock;
   for (std::uint64_t mass; point >= (mass = mass_of(weights_[id])); ++id) point -= mass;
   return static_cast<TokenId>(id);
 }

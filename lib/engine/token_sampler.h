@@ -6,12 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/vocabulary_passes.h"
 #include "incipit/sampling.h"
 
 namespace incipit::engine {
-
-/// log(sum of exp) of a row of logits, summed in the order of the ids.
-double log_sum_exp(std::span<const float> logits);
 
 /// The n likeliest tokens, likeliest first, ties by id; log-probabilities of the raw logits.
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log_sum,
@@ -43,6 +41,9 @@ class TokenSampler {
   };
   Drawn drawn(TokenId token, std::size_t n) const;
 
+  /// log(sum of exp) of a row of logits, summed in the order of the ids.
+  double log_sum_exp(std::span<const float> logits) const;
+
   /// Makes a token part of what the repetition penalty sees.
   void accept(TokenId token);
 
@@ -57,11 +58,12 @@ class TokenSampler {
     std::uint64_t mass = 0;
   };
   std::span<const float> adjust(std::span<const float> logits, const Limits& limits);
+  TokenId likeliest(std::span<const float> scores) const;
   void weigh(std::span<const float> scores);
   bool truncates() const;
   void collect(std::span<const float> scores, float least);
   void collect_likeliest(std::span<const float> scores);
-  bool holds_enough() const;
+  bool are_enough(float least) const;
   template <class Enough>
   void keep_fewest(Enough enough);
   void truncate();
@@ -70,12 +72,13 @@ class TokenSampler {
   std::uint64_t point_below(std::uint64_t total, std::uint32_t position) const;
 
   const GenerateParams& params_;
+  const VocabularyPasses& passes_ = vocabulary_passes();
   std::vector<bool> seen_;       // [vocabulary]; empty without a repetition penalty
   std::vector<float> adjusted_;  // [vocabulary] logits, where there is something to adjust
   // Of all tokens, relative to the likeliest: weights [vocabulary, padded to whole blocks], and the
   // masses of blocks of tokens and of all.
   std::vector<float> weights_;
-  std::vector<std::uint64_t> block_masses_;
+  std::vector<TokenMass> block_masses_;
   std::uint64_t mass_ = 0;
   float best_ = 0.0f;                  // the largest score
   bool certain_ = true;                // the last choice had no alternative

@@ -253,7 +253,8 @@ TEST_CASE("repetition penalty, bias and allowed tokens") {
 TEST_CASE("log-probabilities are those of the raw logits, likeliest first") {
   double sum = 0.0;
   for (const float logit : kLogits) sum += std::exp(double(logit));
-  const double log_sum = incipit::engine::log_sum_exp(kLogits);
+  const GenerateParams params;
+  const double log_sum = TokenSampler(params, {}, kLogits.size()).log_sum_exp(kLogits);
   CHECK(log_sum == Approx(std::log(sum)).epsilon(1e-14));
   const auto top = incipit::engine::top_logprobs(kLogits, log_sum, 3);
   REQUIRE(top.size() == 3);
