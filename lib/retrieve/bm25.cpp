@@ -127,6 +127,7 @@ std::vector<Bm25::Hit> Bm25::search(
   };
   std::vector<Hit> hits;  // a heap, the worst one in front
   for (const std::uint32_t document : found) {
+    if (hits.size() == limit && limit > 0 && scores[document] < hits.front().score) continue;
     const Hit hit{document, weigh(document, scores[document])};
     if (hit.score == 0) continue;
     if (hits.size() == limit) {

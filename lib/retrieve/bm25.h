@@ -32,9 +32,10 @@ class Bm25 {
     std::uint64_t score = 0;  // in 1/65536
   };
   /// The best `limit` documents that share a term with the query, best first, newer before older
-  /// where scores are equal, by what `weigh` makes of their scores; 0 leaves a document out. Rare
-  /// terms are looked at first; past kMostPostings the commonest ones, and then the oldest
-  /// documents, are left out, so that a query costs O(min(hits, kMostPostings)).
+  /// where scores are equal, by what `weigh` makes of their scores, never more than they are; 0
+  /// leaves a document out. Rare terms are looked at first; past kMostPostings the commonest ones,
+  /// and then the oldest documents, are left out, so that a query costs O(min(hits,
+  /// kMostPostings)).
   std::vector<Hit> search(
       std::string_view query, std::size_t limit,
       base::FunctionRef<std::uint64_t(std::uint32_t document, std::uint64_t score)> weigh) const;
