@@ -40,7 +40,7 @@ inline const CudaWeight& loaded(const device::Weight& weight) {
 class Products {
  public:
   /// In fast mode, from so many rows on, plain weights of 16 bits are the library's: arithmetic is
-  /// the limit there, while with fewer rows our own read the weights as fast as memory gives them.
+  /// the limit there; with fewer rows it is the reading of the weights.
   /// Coded weights stay with our kernels, which read a quarter to a half of the bytes: the library
   /// would want an expanded copy, written and read anew in each step.
   static constexpr std::size_t kGemmRows = 128;
