@@ -330,8 +330,8 @@ void multiply_tile(const ProductPart& part, std::size_t first_column, const RowB
 /// All rows x kColumns columns, which come from memory once and stay in cache from group to group.
 template <tensor::DType kType, std::size_t kColumns>
 void multiply_columns(const ProductPart& part, std::size_t first_column) {
-  using Tile = void (*)(const ProductPart&, std::size_t, const RowBlock*, std::size_t,
-                        const Prefetch&);
+  using Tile =
+      void (*)(const ProductPart&, std::size_t, const RowBlock*, std::size_t, const Prefetch&);
   static constexpr Tile kTiles[kTileRows] = {
       multiply_tile<kType, 1, kColumns>, multiply_tile<kType, 2, kColumns>,
       multiply_tile<kType, 3, kColumns>, multiply_tile<kType, 4, kColumns>,
