@@ -13,8 +13,12 @@ namespace {
 
 std::shared_ptr<incipit::PrefixCache> make_cache(const char* folder) {
   incipit::PrefixCacheOptions options;
-  options.tiers = {{.store = incipit::make_memory_store(1 << 20)},
-                   {.store = incipit::make_directory_store({.directory = folder})}};
+  // A machine with other things to do may be late; what is loaded is to win nevertheless.
+  constexpr auto kPatience = std::chrono::seconds(30);
+  options.tiers = {
+      {.store = incipit::make_memory_store(1 << 20), .deadline = kPatience},
+      {.store = incipit::make_directory_store({.directory = folder}), .deadline = kPatience}};
+  options.tier_patience = kPatience;
   return std::make_shared<incipit::PrefixCache>(options);
 }
 
