@@ -46,11 +46,13 @@ Reporter::Reporter(const View& view, const Outcome& outcome) : view_(view), outc
 }
 
 void Reporter::report_covered(MessageReport& report, std::size_t i, const Segment& segment) const {
-  if (const auto found = std::ranges::equal_range(in_segments_, i, {}, &Quoted::entry);
-      !found.empty()) {
+  auto quoted = std::ranges::lower_bound(in_segments_, i, {}, &Quoted::entry);
+  if (quoted != in_segments_.end() && quoted->entry == i) {
     report.fate = MessageFate::kSummarized;
     report.tokens_after = 0;
-    for (const Quoted& quoted : found) report.tokens_after += quoted.tokens;
+    for (; quoted != in_segments_.end() && quoted->entry == i; ++quoted) {
+      report.tokens_after += quoted->tokens;
+    }
     report.why = "old; what tells most stands in a segment";
   } else if (has_summary(segment) && !view_[i].message.ephemeral) {
     report.fate = MessageFate::kSummarized;
