@@ -137,20 +137,23 @@ std::unique_ptr<const model::ModelFile> open_checked(const EngineOptions& option
 Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache)
     : Impl(options, std::move(cache), open_checked(options)) {}
 
-Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
-                   std::unique_ptr<const model::ModelFile> file)
-    : Impl(options, std::move(cache), *file, engine::load_model(options, *file)) {}
+/// The last of what a file is asked for: it takes long. The device may be another one behind it.
+model::Transformer Engine::Impl::load_transformer(const EngineOptions& options,
+                                                  const model::ModelFile& file) {
+  model::ModelWeights weights = engine::load_weights(options, file, device_);
+  return {*device_, file.config(), std::move(weights)};
+}
 
 Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
-                   const model::ModelFile& file, engine::LoadedModel loaded)
+                   std::unique_ptr<const model::ModelFile> file)
     : process_(getpid()),
       log_(options.log),
-      device_(std::move(loaded.device)),
-      tokenizer_(file.tokenizer()),
+      device_(engine::make_device(options, file->config())),
+      tokenizer_(file->tokenizer()),
       prompt_encoder_(tokenizer_, kRememberedTexts),
-      has_chat_template_(!file.chat_template().text.empty()),
-      chat_format_(chat_format_of(options, file)),
-      transformer_(*device_, file.config(), std::move(loaded.weights)),
+      has_chat_template_(!file->chat_template().text.empty()),
+      chat_format_(chat_format_of(options, *file)),
+      transformer_(load_transformer(options, *file)),
       context_(context_of(options, transformer_.config())),
       cache_(cache ? std::move(cache) : std::make_shared<PrefixCache>()),
       kv_(make_kv_cache(options, cache_->impl_->options(), context_, transformer_.config(),
@@ -161,8 +164,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> ca
       scheduler_(std::make_unique<engine::Scheduler>(
           transformer_, *kv_, cache_->impl_->tiers(), tokenizer_,
           engine::Scheduler::Options{options.prefill_chunk, context_}, log_)) {
-  info_.sampling = file.sampling();
-  info_.converted = model::converted_types(file.tensors());
+  info_.sampling = file->sampling();
+  info_.converted = model::converted_types(file->tensors());
   if (options.f16_as_bf16) info_.numerics += "/f16-as-bf16";
   if (log_ && !info_.converted.empty()) {
     log_.info("no kernel has the types of some tensors; computing " + info_.converted +

@@ -74,8 +74,7 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
  private:
   Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
        std::unique_ptr<const model::ModelFile> file);
-  Impl(const EngineOptions& options, std::shared_ptr<PrefixCache> cache,
-       const model::ModelFile& file, engine::LoadedModel loaded);
+  model::Transformer load_transformer(const EngineOptions& options, const model::ModelFile& file);
   GenerateResult run_once(engine::Request::Kind kind, std::vector<TokenId> prompt, Reuse reuse,
                           const GenerateParams& params, engine::Clock::time_point called);
   std::shared_ptr<engine::Request> make_request(engine::Request::Kind kind,
@@ -92,7 +91,7 @@ class __attribute__((visibility("hidden"))) Engine::Impl {
 
   const pid_t process_;
   const base::Log log_;
-  const std::unique_ptr<device::Device> device_;
+  std::unique_ptr<device::Device> device_;
   const text::Tokenizer tokenizer_;
   text::PromptEncoder prompt_encoder_;
   const bool has_chat_template_;

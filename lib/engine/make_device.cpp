@@ -2,7 +2,6 @@
 #include "engine/make_device.h"
 
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -76,20 +75,20 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options,
   return make_cpu(options);
 }
 
-LoadedModel load_model(const EngineOptions& options, const model::ModelFile& file) {
-  const auto load = [&](std::unique_ptr<device::Device> device) {
-    LoadedModel loaded;
-    loaded.device = std::move(device);
-    loaded.weights = file.load_weights(*loaded.device, options.on_load, options.f16_as_bf16);
-    return loaded;
+model::ModelWeights load_weights(const EngineOptions& options, const model::ModelFile& file,
+                                 std::unique_ptr<device::Device>& device) {
+  const auto load = [&] {
+    return file.load_weights(*device, options.on_load, options.f16_as_bf16);
   };
+  const bool may_change = options.device == DeviceKind::kAuto && !device->info().host_memory;
   try {
-    return load(make_device(options, file.config()));
+    return load();
   } catch (const Error& error) {
-    if (options.device != DeviceKind::kAuto || error.code() != ErrorCode::kOutOfMemory) throw;
+    if (!may_change || error.code() != ErrorCode::kOutOfMemory) throw;
     say_why_not_gpu(options, error);
   }
-  return load(make_cpu(options));
+  device = make_cpu(options);
+  return load();
 }
 
 device::KvShape kv_shape_of(const EngineOptions& options, const model::ModelConfig& config,

@@ -17,16 +17,11 @@ namespace incipit::engine {
 std::unique_ptr<device::Device> make_device(const EngineOptions& options,
                                             const model::ModelConfig& config);
 
-/// A model's weights, and the device in whose memory they are.
-struct LoadedModel {
-  std::unique_ptr<device::Device> device = nullptr;
-  model::ModelWeights weights = {};
-};
-
-/// That device with the weights of the file. DeviceKind::kAuto: the CPU, too, where a GPU has no
-/// room for them; on_load begins again then. Throws also what ModelFile::load_weights() throws, and
-/// Error{kOutOfMemory}.
-LoadedModel load_model(const EngineOptions& options, const model::ModelFile& file);
+/// The weights of the file, in the memory of `device`, which make_device() has made.
+/// DeviceKind::kAuto: where a GPU has no room for them, `device` becomes the CPU; on_load begins
+/// again then. Throws what ModelFile::load_weights() throws, and Error{kOutOfMemory}.
+model::ModelWeights load_weights(const EngineOptions& options, const model::ModelFile& file,
+                                 std::unique_ptr<device::Device>& device);
 
 /// What that device's pool keeps of a token; KvType::kAuto: as the device likes best.
 device::KvShape kv_shape_of(const EngineOptions& options, const model::ModelConfig& config,

@@ -7,11 +7,14 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
 #include "engine/tiny_engine.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_model.h"
 
 using namespace incipit;
 using namespace incipit::test;
@@ -425,6 +428,18 @@ TEST_CASE("the model is described") {
   CHECK(info.parameters > 0);
   CHECK_FALSE(info.numerics.empty());
   CHECK(engine.stats().requests == 0);
+}
+
+TEST_CASE("a file with a tokenizer that is no good is refused before its weights are loaded") {
+  const TemporaryDirectory directory;
+  incipit::test::make_tiny_model({}).write_hugging_face(directory.path());
+  std::ofstream(directory.path() / "tokenizer.json", std::ios::trunc) << "{";
+  incipit::EngineOptions options;
+  options.model = directory.path();
+  bool began = false;
+  options.on_load = [&](double) { began = true; };
+  CHECK_THROWS_AS(incipit::Engine(options), incipit::Error);
+  CHECK(!began);
 }
 
 TEST_CASE("the log sink hears of the model, and nothing of prompts") {
