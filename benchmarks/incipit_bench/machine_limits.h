@@ -4,6 +4,7 @@
 
 #include <incipit/engine.h>
 
+#include <algorithm>
 #include <string>
 
 namespace bench {
@@ -15,8 +16,8 @@ struct MachineLimits {
   double bf16_flops = 0.0;    // per second: BF16 dot products
   double int8_ops = 0.0;      // per second: int8 dot products
 
-  /// What prefill is compared with: BF16 dot products, or f32 where there are none.
-  double prefill_flops() const noexcept { return bf16_flops > 0.0 ? bf16_flops : f32_flops; }
+  /// What prefill is compared with: BF16 dot products or f32, whichever is faster.
+  double prefill_flops() const noexcept { return std::max(bf16_flops, f32_flops); }
 };
 
 /// Takes about a second. `path` leaves out instructions that the path does not use.

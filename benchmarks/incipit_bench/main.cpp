@@ -37,9 +37,9 @@ constexpr const char* kFractions =
     "          KV of a prefix that samples share counts once a step\n"
     "  prompt  (2 * parameters used * tokens + 4 * layers * heads * head_dim * pairs of a token "
     "and\n"
-    "          one that it sees) / seconds / peak of BF16 dot products, or of f32 where the path "
-    "has\n"
-    "          none; the output matrix is used once a prompt\n"
+    "          one that it sees) / seconds / peak of BF16 dot products or of f32, whichever is "
+    "higher;\n"
+    "          the output matrix is used once a prompt\n"
     "The limits are measured first, with as many threads as the engine has.";
 
 struct Options {

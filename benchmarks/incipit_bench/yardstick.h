@@ -25,7 +25,7 @@ struct Yardstick {
 
   /// A prompt costs the products of each of its tokens, and attention:
   ///
-  ///     fraction = flops / seconds / peak of BF16 dot products (of f32 where there are none)
+  ///     fraction = flops / seconds / the higher peak of BF16 dot products and f32
   ///     flops = 2 * parameters of the layers * tokens + 2 * those of the output matrix
   ///           + 4 * layers * heads * head_dim * pairs of a token and one that it sees
   ///

@@ -11,7 +11,10 @@ namespace incipit::base {
 struct CpuFeatures {
   bool avx2 = false;         // AVX2, FMA and F16C
   bool avx512 = false;       // AVX-512 F, BW, DQ, VL and VNNI
-  bool avx512_bf16 = false;  // and BF16 dot products
+  bool avx512_bf16 = false;  // and BF16 dot products,
+  bool slow_bf16 = false;    // which multiply less than fused multiply-adds of F32 do
+
+  bool uses_bf16_dots() const noexcept { return avx512_bf16 && !slow_bf16; }
 };
 CpuFeatures cpu_features() noexcept;
 

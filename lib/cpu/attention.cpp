@@ -389,7 +389,7 @@ const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
 #if INCIPIT_CPU_X86
   const bool fits = shape.head_dim % 16 == 0 && shape.head_dim <= 256;
   const bool exact_in_bf16 = shape.type == KvFormat::kBF16 || shape.type == KvFormat::kInt8;
-  if (fits && allowed.avx512_bf16 && exact_in_bf16) {
+  if (fits && allowed.uses_bf16_dots() && exact_in_bf16) {
     return avx512::bf16_attention_kernel(shape.type);
   }
   if (fits && allowed.avx512) return avx512::attention_kernel(shape.type);
@@ -403,9 +403,9 @@ const AttentionKernel& attention_kernel(const base::CpuFeatures& allowed,
 std::string attention_numerics(const base::CpuFeatures& allowed) {
   const bool lanes = allowed.avx2 || allowed.avx512;
   return std::string("attention2.") + std::to_string(kSegmentTokens) + "." +
-         (allowed.avx512_bf16 ? "bf16dot"
-          : lanes             ? "lanes16"
-                              : "scalar");
+         (allowed.uses_bf16_dots() ? "bf16dot"
+          : lanes                 ? "lanes16"
+                                  : "scalar");
 }
 
 device::PlanOptions attention_plan_options(unsigned threads) noexcept {

@@ -53,7 +53,7 @@ Path choose_path(CpuPath asked, Activations activations, const base::CpuFeatures
   if (machine.avx512) {
     paths[0].kernels = avx512::kernels();
     const bool rounds = activations != Activations::kFloat;
-    if (rounds && machine.avx512_bf16) avx512::use_bf16_dots(*paths[0].kernels);
+    if (rounds && machine.uses_bf16_dots()) avx512::use_bf16_dots(*paths[0].kernels);
   }
   if (machine.avx2) paths[1].kernels = avx2::kernels();
 #endif

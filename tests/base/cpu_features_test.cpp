@@ -23,6 +23,10 @@ TEST_CASE("cpu features are those that the compiler's runtime finds") {
 #endif
   CHECK((!features.avx512 || features.avx2));
   CHECK((!features.avx512_bf16 || features.avx512));
+  CHECK((!features.slow_bf16 || features.avx512_bf16));
+#if defined(__x86_64__)
+  CHECK(features.slow_bf16 == (features.avx512_bf16 && __builtin_cpu_is("intel")));
+#endif
 }
 
 }  // namespace

@@ -314,6 +314,10 @@ TEST_CASE("The kernel follows path, KV type and head size") {
         &cpu::avx2::attention_kernel(KvFormat::kF16));
   CHECK(&cpu::attention_kernel(all, odd) == &cpu::scalar_attention_kernel(KvFormat::kBF16));
   CHECK(&cpu::attention_kernel(all, wide) == &cpu::scalar_attention_kernel(KvFormat::kBF16));
+  const base::CpuFeatures slow = {
+      .avx2 = true, .avx512 = true, .avx512_bf16 = true, .slow_bf16 = true};
+  CHECK(&cpu::attention_kernel(slow, bf16) == &cpu::avx512::attention_kernel(KvFormat::kBF16));
+  CHECK(cpu::attention_numerics(slow) == cpu::attention_numerics(lanes));
   CHECK(cpu::attention_numerics(all) != cpu::attention_numerics(lanes));
   CHECK(cpu::attention_numerics(lanes) == cpu::attention_numerics({.avx2 = true}));
 #endif

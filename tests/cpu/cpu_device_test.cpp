@@ -79,7 +79,7 @@ TEST_CASE("no number of threads means the CPUs of this process") {
   CHECK(cpu::make_cpu_device()->info().threads == base::available_cpus());
 }
 
-TEST_CASE("KV is BF16 where dot products multiply it, else F16") {
+TEST_CASE("KV is BF16 where the CPU has instructions for it, else F16") {
   for (const CpuPath path : cpu_paths()) {
     const auto device = cpu::make_cpu_device({.path = path, .threads = 1});
     const bool dots = path == CpuPath::kAvx512 && base::cpu_features().avx512_bf16;
