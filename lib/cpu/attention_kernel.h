@@ -28,7 +28,7 @@ namespace incipit::cpu {
 
 inline constexpr std::uint32_t kSegmentTokens = 256;
 inline constexpr std::uint32_t kSegmentBlocks = kSegmentTokens / device::kBlockTokens;
-inline constexpr std::uint32_t kMaxTileRows = 8;
+inline constexpr std::uint32_t kMaxTileRows = 12;
 
 /// One KV head's K or V in the blocks of a segment. Where the segment has fewer blocks, the rest
 /// point to some block that may be read.

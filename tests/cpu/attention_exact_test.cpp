@@ -62,6 +62,21 @@ TEST_CASE("A prompt in one go equals any chunks of it") {
   });
 }
 
+TEST_CASE("Rows one by one more, through tiles of every size") {
+  for_each_setting([](const Setting& setting) {
+    constexpr std::uint32_t kFirst = 250;  // so that some rows see a second segment
+    TestPool pool(setting.shape, 40, 8);
+    const TestSequence sequence = make_sequence(pool, 280, 4);
+    const Whole whole(setting, pool, sequence);
+    for (std::uint32_t count = 1; count <= 26; ++count) {
+      const std::vector<float> got =
+          run_attention(setting.path, pool, setting.params, Batch().add(sequence, kFirst, count));
+      CAPTURE(count);
+      CHECK(whole.matches(got, 0, kFirst, count));
+    }
+  });
+}
+
 TEST_CASE("A row alone, with nothing behind it, equals the row in its prompt") {
   for_each_setting([](const Setting& setting) {
     TestPool pool(setting.shape, 300, 5);
