@@ -3,8 +3,14 @@
 #
 # What only a machine with an NVIDIA GPU can check: builds the cuda preset (build/cuda; what is
 # built already is kept), runs the kernels' tests and the engine's on the device, the sanitizers of
-# the CUDA toolkit over a part of them, and the benchmarks, in exact and in fast mode. Without a GPU
-# it says so and succeeds.
+# the CUDA toolkit over a part of them, compares the logits of a whole model with the CPU's, and
+# runs the benchmarks, in exact and in fast mode. The model is --model or, without it, a random one
+# of SmolLM2-135M's shape, the same every time. Without a GPU it says so and succeeds.
+#
+# For a machine without nvcc, build beforehand, for its GPU alone (an H200's code is 90a-real):
+#   cmake --preset cuda -DINCIPIT_CUDA_ARCHITECTURES=90a-real
+#   cmake --build --preset cuda --target gpu_check
+# and hand it --no-build; of build/cuda it needs the programs only, 60 MB when stripped.
 #
 # Usage: tests/gpu_check.sh --json FILE [--model FILE] [--no-build]
 set -eu
@@ -67,8 +73,7 @@ step() {
 folder=build/cuda/tests/cuda/gpu
 if [ "$build" = 1 ]; then
   step configure cmake --preset cuda
-  step build cmake --build --preset cuda --target \
-    cuda_driver_test cuda_gpu_test cuda_gpu_engine_test incipit-bench
+  step build cmake --build --preset cuda --target gpu_check
 fi
 
 # Fast mode looks for cuBLASLt, which the toolkit brings along, not the driver.
@@ -89,20 +94,34 @@ else
   echo "no compute-sanitizer here; its checks were left out"
 fi
 
-# Each document names its command, and its mode under settings.gpu_math.
-benchmarks=""
-if [ -n "$model" ]; then
-  for mode in exact fast; do
-    for command in prefill decode; do
-      step "$command, $mode" build/cuda/benchmarks/incipit-bench "$command" --no-limits \
-        --gpu-math "$mode" --model "$model" --json "$work/benchmark.json"
-      [ "$status" = failed ] || cat "$work/log"
-      [ ! -s "$work/benchmark.json" ] || benchmarks="${benchmarks:+$benchmarks, }$(cat "$work/benchmark.json")"
-      rm -f "$work/benchmark.json"
-    done
-  done
-fi
+# measure NAME COMMAND...: the same for what prints figures, which --json writes as a document.
+documents=""
+measure() {
+  step "$@" --json "$work/document.json"
+  [ "$status" = failed ] || cat "$work/log"
+  [ ! -s "$work/document.json" ] || documents="${documents:+$documents, }$(cat "$work/document.json")"
+  rm -f "$work/document.json"
+}
 
-printf '{"gpu": %s, "ok": %s, "steps": [%s], "benchmarks": [%s]}\n' \
-  "$(quoted "$gpu")" "$ok" "$steps" "$benchmarks" >"$json"
+random=""
+if [ -z "$model" ]; then
+  model=$work/random.gguf
+  random=--random
+fi
+# shellcheck disable=SC2086  # an option or nothing
+measure logits "$folder/cuda_gpu_compare_logits" --model "$model" $random
+
+# Each document names its mode: incipit-bench under settings, kernel_benchmark in its numerics.
+programs=build/cuda/benchmarks
+for mode in exact fast; do
+  measure "operations, $mode" "$programs/kernel_benchmark" --device cuda --gpu-math "$mode" \
+    --filter '^(matmul/(BF16|Q8_0|Q4_1)|attention.*/(BF16|INT8)|rms_norm|add)/'
+  for command in prefill decode shared; do
+    measure "$command, $mode" "$programs/incipit-bench" "$command" --no-limits \
+      --gpu-math "$mode" --model "$model"
+  done
+done
+
+printf '{"gpu": %s, "ok": %s, "steps": [%s], "documents": [%s]}\n' \
+  "$(quoted "$gpu")" "$ok" "$steps" "$documents" >"$json"
 [ "$ok" = true ]

@@ -3,31 +3,30 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "benchmarks/full_cache.h"
+#include "benchmarks/kernel_benchmark/work.h"
 #include "cpu/cpu_device.h"
-#include "device/attention_plan.h"
-#include "device/device.h"
+#include "cuda/cuda_device.h"
 #include "examples/option_names.h"
 #include "examples/support.h"
-#include "kv/kv_cache.h"
+#include "incipit/error.h"
 #include "support/random_matrix.h"
 #include "support/weight_types.h"
 
-// What the device's operations and the prefix index take, one by one.
+// What the operations of a device and the prefix index take, one by one.
 
 namespace {
 
 using namespace incipit;
-using device::Device;
-using device::KvFormat;
-using tensor::DType;
+using namespace bench;
+using State = benchmark::State;
 
 constexpr KvFormat kKvFormats[] = {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16,
                                    KvFormat::kInt8};
@@ -36,247 +35,169 @@ benchmark::Counter per_second(double amount) {
   return {amount, benchmark::Counter::kIsIterationInvariantRate};
 }
 
-/// A layer's products as a model has them: one input, several weights.
-struct ProductGroup {
-  std::size_t inputs;
-  std::vector<std::size_t> outputs;
-};
+struct Target {
+  Device& device;
+  const WorkShape& shape;
 
-/// Layers of random weights, so many that no cache holds them all.
-class Layers {
- public:
-  Layers(Device& device, DType type) : device_(device) {
-    constexpr std::size_t kWidth = 1024, kKvWidth = 256, kFfnWidth = 4096;
-    groups_ = {{kWidth, {kWidth, kKvWidth, kKvWidth}},  // q, k, v
-               {kWidth, {kWidth}},                      // attention's output
-               {kWidth, {kFfnWidth, kFfnWidth}},        // gate, up
-               {kFfnWidth, {kWidth}}};                  // down
-    std::mt19937 random(1);
-    std::vector<std::vector<std::byte>> layer;
-    for (const ProductGroup& group : groups_) {
-      for (const std::size_t outputs : group.outputs) {
-        layer.push_back(testing::random_weight(random, type, outputs, group.inputs));
-        parameters_ += static_cast<double>(outputs * group.inputs);
-        bytes_ += static_cast<double>(layer.back().size());
-      }
-    }
-    constexpr double kEnough = 128 << 20;
-    for (double bytes = 0; bytes < kEnough; bytes += bytes_) {
-      auto file = layer.begin();
-      for (const ProductGroup& group : groups_) {
-        for (const std::size_t outputs : group.outputs) {
-          weights_.push_back(device.make_weight(type, outputs, group.inputs, *file++));
-        }
-      }
+  /// Times `work`, behind a first call that is not counted. Waiting for a GPU takes time of its
+  /// own: it has some calls queued by then.
+  void measure(State& state, const std::function<void()>& work) const {
+    work();
+    device.finish();
+    while (state.KeepRunningBatch(static_cast<std::int64_t>(shape.queued))) {
+      for (std::size_t call = 0; call < shape.queued; ++call) work();
+      device.finish();
     }
   }
-
-  double parameters() const { return parameters_; }  // of a layer
-  double bytes() const { return bytes_; }            // of a layer, in a file
-
-  /// All products of the next layer.
-  void run(std::size_t rows) {
-    if (next_ == weights_.size()) next_ = 0;
-    for (const ProductGroup& group : groups_) {
-      in_.resize(rows * group.inputs, 0.5f);
-      std::vector<device::Product> products;
-      out_.resize(group.outputs.size());
-      for (std::size_t i = 0; i < group.outputs.size(); ++i) {
-        out_[i].resize(rows * group.outputs[i]);
-        products.push_back(
-            {.weight = weights_[next_++].get(), .out = testing::view(out_[i], group.outputs[i])});
-      }
-      device_.matmul({in_.data(), rows, group.inputs, group.inputs}, products);
-    }
-  }
-
- private:
-  Device& device_;
-  std::vector<ProductGroup> groups_ = {};
-  std::vector<std::unique_ptr<device::Weight>> weights_ = {};
-  std::vector<float> in_ = {};
-  std::vector<std::vector<float>> out_ = {};
-  double parameters_ = 0, bytes_ = 0;
-  std::size_t next_ = 0;
-};
-
-/// Attention of all layers of a 135M model, over keys in memory: `sequences` that share their first
-/// `cached` tokens bring `rows` new ones each.
-class Attention {
- public:
-  Attention(Device& device, KvFormat format, std::uint32_t sequences, std::uint32_t cached,
-            std::uint32_t rows)
-      : device_(device), layout_({kLayers, kKvHeads, kHeadDim, format}), rows_(sequences * rows) {
-    const std::uint32_t shared = cached / kBlockTokens;  // blocks
-    const std::uint32_t own = (rows + kBlockTokens - 1) / kBlockTokens;
-    blocks_ = shared + sequences * own;
-    buffer_ = device.allocate(blocks_ * layout_.block_bytes());
-    fill();
-    std::vector<device::SequenceRows> batch;
-    tables_.resize(sequences);
-    for (std::uint32_t i = 0; i < sequences; ++i) {
-      for (std::uint32_t block = 0; block < shared; ++block) tables_[i].push_back(block);
-      for (std::uint32_t block = 0; block < own; ++block) {
-        tables_[i].push_back(shared + i * own + block);
-      }
-      batch.push_back({tables_[i], cached, rows});
-    }
-    plan_ = device::plan_attention(batch, device.info().plan);
-    std::mt19937 random(2);
-    q_ = testing::random_floats(random, rows_ * kHeads * kHeadDim);
-    out_.resize(q_.size());
-    const double pairs = static_cast<double>(rows_) * (cached + 0.5 * (rows + 1.0));
-    flops_ = 4.0 * kLayers * kHeads * kHeadDim * pairs;
-  }
-
-  double flops() const { return flops_; }
-  double bytes() const { return static_cast<double>(buffer_.bytes()); }
-
-  void run() {
-    for (std::size_t layer = 0; layer < kLayers; ++layer) {
-      const device::AttentionParams params = {.layer = layer, .heads = kHeads, .scale = 0.125f};
-      device_.attention(pool(), params, plan_, testing::view(q_, kHeads * kHeadDim),
-                        testing::view(out_, kHeads * kHeadDim));
-    }
-  }
-
- private:
-  static constexpr std::size_t kLayers = 30, kHeads = 9, kKvHeads = 3, kHeadDim = 64;
-  static constexpr std::uint32_t kBlockTokens = device::kBlockTokens;
-
-  device::KvPoolView pool() const { return {buffer_.data(), blocks_, layout_}; }
-
-  void fill() {
-    std::mt19937 random(1);
-    const auto k = testing::random_floats(random, kBlockTokens * kKvHeads * kHeadDim);
-    const auto v = testing::random_floats(random, kBlockTokens * kKvHeads * kHeadDim);
-    for (std::uint32_t block = 0; block < blocks_; ++block) {
-      std::vector<device::KvSlot> slots;
-      for (std::uint32_t token = 0; token < kBlockTokens; ++token) slots.push_back({block, token});
-      for (std::size_t layer = 0; layer < kLayers; ++layer) {
-        device_.append_kv(pool(), layer, testing::view(k, kKvHeads * kHeadDim),
-                          testing::view(v, kKvHeads * kHeadDim), slots);
-      }
-    }
-  }
-
-  Device& device_;
-  device::KvLayout layout_;
-  std::uint32_t rows_, blocks_ = 0;
-  device::Buffer buffer_ = {};
-  std::vector<std::vector<device::BlockId>> tables_ = {};
-  device::AttentionPlan plan_ = {};
-  std::vector<float> q_ = {}, out_ = {};
-  double flops_ = 0;
 };
 
 /// Makes the layers of a type when a benchmark first wants them, and keeps those of one type.
 class LayerStore {
  public:
-  explicit LayerStore(Device& device) : device_(device) {}
+  explicit LayerStore(const Target& target) : target_(target) {}
 
   Layers& of(DType type) {
     if (!layers_ || type_ != type) {
       layers_.reset();
-      layers_.emplace(device_, type);
+      layers_.emplace(target_.device, target_.shape, type);
       type_ = type;
     }
     return *layers_;
   }
 
  private:
-  Device& device_;
+  const Target& target_;
   std::optional<Layers> layers_ = {};
   DType type_ = DType::kF32;
 };
 
 /// All products of a layer.
-void matmul(benchmark::State& state, LayerStore& store, DType type) {
+void matmul(State& state, const Target& target, LayerStore& store, DType type) {
   Layers& layers = store.of(type);
-  const auto rows = static_cast<std::size_t>(state.range(0));
-  for (auto _ : state) layers.run(rows);
-  state.counters["flop/s"] = per_second(2.0 * layers.parameters() * static_cast<double>(rows));
+  layers.set_rows(static_cast<std::size_t>(state.range(0)));
+  target.measure(state, [&] { layers.run(); });
+  state.counters["flop/s"] =
+      per_second(2.0 * layers.parameters() * static_cast<double>(state.range(0)));
   state.counters["weight_B/s"] = per_second(layers.bytes());
 }
 
-/// A step of decoding: one row of each of some samples over 4,096 shared keys.
-void attention_decode(benchmark::State& state, Device& device, KvFormat format) {
-  Attention attention(device, format, static_cast<std::uint32_t>(state.range(0)), 4096, 1);
-  for (auto _ : state) attention.run();
+void measure_attention(State& state, const Target& target, KvFormat format,
+                       const Attention::Sequences& sequences) {
+  Attention attention(target.device, target.shape, format, sequences);
+  target.measure(state, [&] { attention.run(); });
   state.counters["flop/s"] = per_second(attention.flops());
   state.counters["kv_B/s"] = per_second(attention.bytes());
 }
 
+/// A step of decoding: one row of each of some samples over keys that they share, or over as many
+/// of their own.
+void attention_decode(State& state, const Target& target, KvFormat format, bool share) {
+  measure_attention(state, target, format,
+                    {.count = static_cast<std::uint32_t>(state.range(0)),
+                     .cached = target.shape.cached_tokens,
+                     .share = share});
+}
+
 /// 512 tokens of a prompt behind some that are in the cache.
-void attention_prefill(benchmark::State& state, Device& device, KvFormat format) {
-  Attention attention(device, format, 1, static_cast<std::uint32_t>(state.range(0)), 512);
-  for (auto _ : state) attention.run();
-  state.counters["flop/s"] = per_second(attention.flops());
+void attention_prefill(State& state, const Target& target, KvFormat format) {
+  measure_attention(state, target, format,
+                    {.cached = static_cast<std::uint32_t>(state.range(0)), .rows = 512});
 }
 
 /// What it takes to prepare the input of quantised weights: a product that has next to no outputs.
-void quantize(benchmark::State& state, Device& device) {
+void quantize(State& state, const Target& target) {
   constexpr std::size_t kInputs = 2048, kOutputs = 16;
   const auto rows = static_cast<std::size_t>(state.range(0));
   std::mt19937 random(1);
-  const auto in = testing::random_floats(random, rows * kInputs);
-  std::vector<float> out(rows * kOutputs);
+  const DeviceMatrix in(target.device, rows, kInputs), out(target.device, rows, kOutputs);
   const auto file = testing::random_weight(random, DType::kQ8_0, kOutputs, kInputs);
-  const auto weight = device.make_weight(DType::kQ8_0, kOutputs, kInputs, file);
-  const device::Product product = {.weight = weight.get(), .out = testing::view(out, kOutputs)};
-  for (auto _ : state) device.matmul(testing::view(in, kInputs), {&product, 1});
+  const auto weight = target.device.make_weight(DType::kQ8_0, kOutputs, kInputs, file);
+  const device::Product product = {.weight = weight.get(), .out = out.view()};
+  target.measure(state, [&] { target.device.matmul(in.view(), {&product, 1}); });
   state.SetItemsProcessed(state.iterations() * state.range(0) * std::int64_t{kInputs});
 }
 
-void rms_norm(benchmark::State& state, Device& device) {
-  constexpr std::size_t kWidth = 2048;
+void rms_norm(State& state, const Target& target) {
+  const std::size_t width = target.shape.norm_width;
   const auto rows = static_cast<std::size_t>(state.range(0));
-  std::mt19937 random(1);
-  const auto in = testing::random_floats(random, rows * kWidth);
-  const auto weight = testing::random_floats(random, kWidth);
-  std::vector<float> out(in.size());
-  for (auto _ : state) {
-    device.rms_norm(testing::view(in, kWidth), weight, 1e-5f, testing::view(out, kWidth));
-  }
-  state.SetItemsProcessed(state.iterations() * state.range(0) * std::int64_t{kWidth});
+  const DeviceMatrix in(target.device, rows, width), out(target.device, rows, width);
+  const DeviceMatrix weight(target.device, 1, width);
+  target.measure(state,
+                 [&] { target.device.rms_norm(in.view(), weight.values(), 1e-5f, out.view()); });
+  state.SetItemsProcessed(state.iterations() * state.range(0) * static_cast<std::int64_t>(width));
+  state.counters["B/s"] = per_second(8.0 * static_cast<double>(rows * width));
+}
+
+/// One matrix added to another: what memory gives, where the two are larger than every cache.
+void add(State& state, const Target& target) {
+  const std::size_t width = target.shape.sum_width;
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const DeviceMatrix x(target.device, rows, width), y(target.device, rows, width);
+  target.measure(state, [&] { target.device.add(x.view(), y.view()); });
+  state.counters["B/s"] = per_second(12.0 * static_cast<double>(rows * width));
 }
 
 /// Finds, pins and releases a prompt among so many blocks.
-void look_up(benchmark::State& state, Device& device) {
-  bench::FullCache cache(device, static_cast<std::size_t>(state.range(0)),
-                         static_cast<std::size_t>(state.range(1)));
+void look_up(State& state, Device& device) {
+  FullCache cache(device, static_cast<std::size_t>(state.range(0)),
+                  static_cast<std::size_t>(state.range(1)));
   for (auto _ : state) cache.look_up();
   state.counters["blocks_indexed"] = cache.blocks_indexed();
 }
 
 /// Indexes a prompt where as many blocks are evicted for it: start, extend, commit and release.
-void insert(benchmark::State& state, Device& device) {
-  bench::FullCache cache(device, static_cast<std::size_t>(state.range(0)),
-                         static_cast<std::size_t>(state.range(1)));
+void insert(State& state, Device& device) {
+  FullCache cache(device, static_cast<std::size_t>(state.range(0)),
+                  static_cast<std::size_t>(state.range(1)));
   for (auto _ : state) cache.insert();
   state.counters["blocks_indexed"] = cache.blocks_indexed();
 }
 
-void register_all(Device& device, LayerStore& layers) {
-  const auto add = [](const std::string& name, auto run, const std::vector<std::int64_t>& sizes) {
-    auto* added = benchmark::RegisterBenchmark(name.c_str(), run);
-    for (const std::int64_t size : sizes) added->Arg(size);
-    added->Unit(benchmark::kMicrosecond)->UseRealTime();
-  };
-  using State = benchmark::State;
+bool takes(Device& device, const WorkShape& shape, KvFormat format) {
+  try {
+    device.check_kv({shape.layers, shape.kv_heads, shape.head_dim, format});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+template <class Run>
+void add_sizes(const std::string& name, Run run, const std::vector<std::int64_t>& sizes) {
+  auto* added = benchmark::RegisterBenchmark(name.c_str(), run);
+  for (const std::int64_t size : sizes) added->Arg(size);
+  added->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
+
+void register_operations(const Target& target, LayerStore& layers) {
+  const WorkShape& shape = target.shape;
   for (const DType type : test::kWeightTypes) {
-    add("matmul/" + std::string(tensor::name(type)),
-        [&layers, type](State& state) { matmul(state, layers, type); }, {1, 8, 16, 64, 512});
+    add_sizes(
+        "matmul/" + std::string(tensor::name(type)),
+        [&, type](State& state) { matmul(state, target, layers, type); }, shape.product_rows);
   }
   for (const KvFormat format : kKvFormats) {
+    if (!takes(target.device, shape, format)) continue;
     const std::string name(device::name(format));
-    add("attention_decode/" + name,
-        [&device, format](State& state) { attention_decode(state, device, format); }, {1, 8, 16});
-    add("attention_prefill/" + name,
-        [&device, format](State& state) { attention_prefill(state, device, format); }, {0, 3584});
+    for (const bool share : {true, false}) {
+      add_sizes(
+          (share ? "attention_decode/" : "attention_decode_apart/") + name,
+          [&, format, share](State& state) { attention_decode(state, target, format, share); },
+          shape.samples);
+    }
+    add_sizes("attention_prefill/" + name,
+              [&, format](State& state) { attention_prefill(state, target, format); }, {0, 3584});
   }
-  add("quantize", [&device](State& state) { quantize(state, device); }, {1, 16, 512});
-  add("rms_norm", [&device](State& state) { rms_norm(state, device); }, {1, 16, 512});
+  add_sizes(
+      "quantize", [&](State& state) { quantize(state, target); }, shape.rows);
+  add_sizes(
+      "rms_norm", [&](State& state) { rms_norm(state, target); }, shape.rows);
+  add_sizes(
+      "add", [&](State& state) { add(state, target); }, shape.rows);
+}
+
+/// The prefix index, which is the host's.
+void register_index(Device& device) {
   const auto add_index = [](const char* name, auto run) {
     auto* added = benchmark::RegisterBenchmark(name, run)->ArgNames({"tokens", "blocks"});
     for (const std::int64_t blocks : {1'000, 1'002'000}) added->Args({8000, blocks});
@@ -286,15 +207,15 @@ void register_all(Device& device, LayerStore& layers) {
   add_index("insert", [&device](State& state) { insert(state, device); });
 }
 
-/// Google Benchmark takes its options from a command line only.
-void initialize(const std::string& program, const std::string& filter, const std::string& json) {
-  std::vector<std::string> words = {program, "--benchmark_filter=" + filter};
+/// Google Benchmark takes its options from a command line only, and keeps the program's name.
+void initialize(char* program, const std::string& filter, const std::string& json) {
+  std::vector<std::string> words = {"--benchmark_filter=" + filter};
   if (json == "-") words.push_back("--benchmark_format=json");
   if (!json.empty() && json != "-") {
     words.push_back("--benchmark_out=" + json);
     words.push_back("--benchmark_out_format=json");
   }
-  std::vector<char*> pointers;
+  std::vector<char*> pointers = {program};
   for (std::string& word : words) pointers.push_back(word.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
@@ -303,22 +224,32 @@ void initialize(const std::string& program, const std::string& filter, const std
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What single operations of the CPU device take", "kernel_benchmark");
-  cpu::CpuDeviceOptions options;
-  std::string json, filter = ".", path = "auto";
-  app.add_option("--threads", options.threads, "0: the CPUs that this process may use");
-  app.add_option("--cpu-path", path, "Which kernels run")
+  CLI::App app("What single operations of a device take", "kernel_benchmark");
+  cpu::CpuDeviceOptions cpu;
+  cuda::CudaDeviceOptions gpu;
+  std::string json, filter = ".", kind = "cpu", path = "auto", math = "exact";
+  app.add_option("--device", kind, "Which device; cuda: a GPU, with more work")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--threads", cpu.threads, "0: the CPUs that this process may use");
+  app.add_option("--cpu-path", path, "Which kernels run on the CPU")
       ->check(CLI::IsMember(&examples::kCpuPaths));
+  app.add_option("--gpu", gpu.number, "Which of the GPUs, as the driver counts");
+  app.add_option("--gpu-math", math, "Which kernels may run on a GPU")
+      ->check(CLI::IsMember(&examples::kGpuMath));
   app.add_option("--filter", filter, "Run the benchmarks whose name matches");
   app.add_option("--json", json, "Write the figures to this file; -: to standard output");
   return examples::run_main(app, argc, argv, [&] {
     initialize(argv[0], filter, json);
-    options.path = examples::kCpuPaths.at(path);
-    const std::unique_ptr<Device> device = cpu::make_cpu_device(options);
-    LayerStore layers(*device);
+    cpu.path = examples::kCpuPaths.at(path);
+    gpu.math = examples::kGpuMath.at(math);
+    const bool on_gpu = kind == "cuda";
+    const auto device = on_gpu ? cuda::open_cuda_device(gpu) : cpu::make_cpu_device(cpu);
+    const Target target = {*device, on_gpu ? gpu_shape() : cpu_shape()};
+    LayerStore layers(target);
     benchmark::AddCustomContext("numerics", device->info().numerics);
     benchmark::AddCustomContext("threads", std::to_string(device->info().threads));
-    register_all(*device, layers);
+    register_operations(target, layers);
+    if (!on_gpu) register_index(*device);
     benchmark::RunSpecifiedBenchmarks();
     return 0;
   });

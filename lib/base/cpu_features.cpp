@@ -23,8 +23,8 @@ Registers cpuid(unsigned leaf, unsigned subleaf) noexcept {
 
 constexpr bool has(unsigned value, unsigned bits) noexcept { return (value & bits) == bits; }
 
-// Intel's cores since Sapphire Rapids start a BF16 dot product of 32 pairs every second cycle, and two
-// fused multiply-adds of 16 floats in each: half as many products. AMD's start two of both.
+// Intel's cores since Sapphire Rapids start a BF16 dot product of 32 pairs every second cycle, and
+// two fused multiply-adds of 16 floats in each: half as many products. AMD's start two of both.
 bool is_intel() noexcept {
   const Registers leaf0 = cpuid(0, 0);
   return leaf0.ebx == signature_INTEL_ebx && leaf0.ecx == signature_INTEL_ecx &&

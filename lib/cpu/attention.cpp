@@ -404,8 +404,8 @@ std::string attention_numerics(const base::CpuFeatures& allowed) {
   const bool lanes = allowed.avx2 || allowed.avx512;
   return std::string("attention2.") + std::to_string(kSegmentTokens) + "." +
          (allowed.uses_bf16_dots() ? "bf16dot"
-          : lanes                 ? "lanes16"
-                                  : "scalar");
+          : lanes                  ? "lanes16"
+                                   : "scalar");
 }
 
 device::PlanOptions attention_plan_options(unsigned threads) noexcept {

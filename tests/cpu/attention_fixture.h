@@ -40,7 +40,8 @@ inline std::vector<Path> paths() {
   std::vector<Path> paths = {{"scalar", {}}};
   if (have.avx2) paths.push_back({"avx2", {.avx2 = true}});
   if (have.avx512) paths.push_back({"avx512", {.avx2 = true, .avx512 = true}});
-  if (have.avx512_bf16) paths.push_back({"bf16dot", {.avx2 = true, .avx512 = true, .avx512_bf16 = true}});
+  if (have.avx512_bf16)
+    paths.push_back({"bf16dot", {.avx2 = true, .avx512 = true, .avx512_bf16 = true}});
   return paths;
 }
 

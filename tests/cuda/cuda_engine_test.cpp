@@ -2,11 +2,11 @@
 // Whole tiny models on the CUDA device, in the emulator or on a GPU: the CPU's logits, and
 // promise 1.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cuda/logits_difference.h"
 #include "cuda/tiny_cuda_model.h"
 #include "engine/same_logprobs.h"
 #include "support/catch.h"
@@ -25,21 +25,15 @@ std::string cached(Engine& engine, std::span<const TokenId> ids, std::size_t max
   return fingerprint(engine.generate_with_cache(ids, whole_rows(engine, max_tokens)));
 }
 
-/// The largest difference of logits, as a share of the largest logit.
 double worst_difference(const std::vector<std::vector<float>>& a,
                         const std::vector<std::vector<float>>& b) {
-  double worst = 0.0, largest = 0.0;
+  LogitsDifference difference;
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     REQUIRE(a[i].size() == b[i].size());
-    for (std::size_t j = 0; j < a[i].size(); ++j) {
-      const auto x = static_cast<double>(a[i][j]), y = static_cast<double>(b[i][j]);
-      const double difference = std::abs(x - y);
-      worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
-      largest = std::max(largest, std::abs(x));
-    }
+    difference.add(a[i], b[i]);
   }
-  return worst / largest;
+  return difference.worst();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "support/quantize.h"
@@ -231,6 +232,10 @@ TinyModel make_tiny_model(const TinyModelOptions& asked) {
   TinyModel model;
   model.options = options;
   model.tokenizer = make_tokenizer(options.family);
+  while (model.tokenizer.tokens.size() < options.vocabulary) {
+    model.tokenizer.tokens.push_back("<|" + std::to_string(model.tokenizer.tokens.size()) + "|>");
+    model.tokenizer.kinds.push_back(text::TokenKind::kControl);
+  }
   model.config = make_config(options, model.tokenizer.tokens.size());
   model.chat_template = kChatTemplate;
   if (options.llama3_rope) {

@@ -28,6 +28,7 @@ struct TinyModelOptions {
   std::size_t head_dim = 16;  // heads * head_dim may differ from width
   std::size_t ffn_width = 96;
   std::size_t context = 512;
+  std::size_t vocabulary = 0;  // control tokens fill it up to so many
   float rope_base = 10000.0f;
   bool llama3_rope = false;  // scaled as kTinyRope says
   std::uint32_t window = 0;  // keys that a row sees, of a LLaMA (which makes it a Mistral); 0: all
