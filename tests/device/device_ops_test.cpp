@@ -51,10 +51,10 @@ std::vector<float> values_of(DType type, const std::vector<std::byte>& bytes, st
 }
 
 /// What integer activations stand for: each block of 32 in steps of its largest magnitude / 127, or
-/// / 16256 where that is above 3 (kInt8: 6) times the row's root mean square.
+/// / 16256 where that is above 2 (kInt8: 6) times the row's root mean square.
 std::vector<double> integer_values(Activations activations, std::span<const float> x,
                                    std::size_t columns) {
-  const double fine_ratio = activations == Activations::kInt8 ? 36.0 : 9.0;
+  const double fine_ratio = activations == Activations::kInt8 ? 36.0 : 4.0;
   std::vector<double> out(x.size());
   double squares = 0.0;
   for (std::size_t b = 0; b < x.size(); b += 32) {
