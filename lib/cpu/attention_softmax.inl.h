@@ -110,6 +110,7 @@ inline void weigh_rows(const AttentionTile& tile, TileBuffers& buffers,
   }
 }
 
+static_assert(kMaxTileRows <= 16);  // fold_states takes the rows of a tile as lanes
 inline void fold_states(const AttentionStates& next, std::uint32_t rows, std::size_t head_dim,
                         const AttentionStates& states) {
   const F16x old_max = load_first(states.max, rows), next_max = load_first(next.max, rows);

@@ -42,17 +42,6 @@ std::vector<TokenId> random_prompt(std::size_t tokens, std::size_t vocabulary) {
   return ids;
 }
 
-test::LogitsDifference compare(const EngineOptions& a, const EngineOptions& b, std::size_t tokens) {
-  test::ModelRunner first(a), second(b);
-  const auto ids = random_prompt(tokens, first.config().vocabulary);
-  const auto expected = first.logits(ids);
-  test::LogitsDifference difference;
-  second.run(ids, [&](std::size_t position, std::span<const float> logits) {
-    difference.add(expected[position], logits);
-  });
-  return difference;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,11 +72,18 @@ int main(int argc, char** argv) {
     compared.device = device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
     compared.activations = Activations::kMixed;
 
+    test::ModelRunner floats(reference);
+    const auto ids = random_prompt(tokens, floats.config().vocabulary);
+    const auto expected = floats.logits(ids);
+
     nlohmann::ordered_json result = {{"tokens", tokens}, {"tolerance", tolerance}};
     bool within = true;
     for (const auto& [name, math] : examples::kGpuMath) {
       compared.gpu_math = math;
-      const test::LogitsDifference difference = compare(reference, compared, tokens);
+      test::LogitsDifference difference;
+      test::ModelRunner(compared).run(ids, [&](std::size_t at, std::span<const float> logits) {
+        difference.add(expected[at], logits);
+      });
       examples::console(json) << name << ": the largest difference is " << difference.worst()
                               << " of the largest logit; another token is the likeliest at "
                               << difference.other_likeliest() << " of " << tokens << " positions\n";
